@@ -1,32 +1,32 @@
-//! [`Assembly`]: fragments of one message put together, for clients and nodes. The frames are checked, and come in order.
+//! [`Assembly`]: reassembles the fragments of one message, for clients and nodes. The frames are verified and arrive in order.
 
 use crate::ClientError;
 use gapless_wire::Frame;
 
-/// The fragments of one message so far; its sender lets nothing else come between them.
+/// Fragments of one message so far; its sender sends nothing else between them.
 #[derive(Default)]
 pub(crate) struct Assembly {
     payload: Vec<u8>,
-    /// The fragment that is due; 0 between two messages.
+    /// Index of the next fragment; 0 between two messages.
     next_index: u16,
 }
 
 impl Assembly {
-    /// Whether a message has begun and is not whole.
+    /// Whether a message has begun and is incomplete.
     pub(crate) const fn is_begun(&self) -> bool {
         self.next_index > 0
     }
 
-    /// Forgets what there is of a message.
+    /// Discards an incomplete message.
     pub(crate) fn clear(&mut self) {
         self.payload.clear();
         self.next_index = 0;
     }
 
-    /// Adds a fragment; the whole payload with the last one. A fragment 0 begins anew.
+    /// Adds a fragment; returns the whole payload with the last one. A fragment 0 starts over.
     ///
     /// # Errors
-    /// [`ClientError::Protocol`] for a fragment that is not due, and for a message of more than `length_max` bytes.
+    /// [`ClientError::Protocol`] for a fragment out of order, and for a message of more than `length_max` bytes.
     pub(crate) fn add(&mut self, frame: &Frame<'_>, length_max: usize) -> Result<Option<&[u8]>, ClientError> {
         let fragment = frame.fragment();
         if fragment.index == 0 {

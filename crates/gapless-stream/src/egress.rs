@@ -212,7 +212,7 @@ impl Egress {
     pub fn wake_sleepers(&mut self) {
         for ring in &mut self.rings {
             if ring.writer.wakes_reader() {
-                // As in `flush`.
+                // Fails only if the counter is full, like in `flush`.
                 let _ = rustix::io::write(&*ring.wake, &1u64.to_ne_bytes());
             }
         }

@@ -34,10 +34,7 @@ pub enum StreamError {
     },
     /// The file with the sequencer's state cannot be used.
     #[error("{}: {reason}", path.display())]
-    State {
-        path: std::path::PathBuf,
-        reason: String,
-    },
+    State { path: std::path::PathBuf, reason: String },
     /// An agent has failed and stopped the process's stream.
     #[error(transparent)]
     Stopped(#[from] gapless_agent::AgentFailure),

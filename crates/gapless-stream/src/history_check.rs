@@ -14,7 +14,7 @@ pub enum Contradiction {
         /// Last sequence that it has released.
         released_sequence: u64,
     },
-    /// Its frame with that sequence has another time stamp, ns since the epoch.
+    /// The frame with that sequence has another time stamp, ns since the epoch.
     OtherTime {
         /// Time stamp in this stream.
         timestamp_ns: u64,

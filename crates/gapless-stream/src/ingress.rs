@@ -385,7 +385,7 @@ impl Ingress {
     fn append_complete(&mut self, number: usize) -> Result<bool, StreamError> {
         let publisher = &mut self.publishers[number];
         let Some(session) = publisher.complete else { return Ok(true) };
-        // Its session may have been opened by another connection, or closed, while it waited.
+        // The session may have been opened by another connection, or closed, while it waited.
         if self.sequencer.expected(session, publisher.connection).is_err() || !self.fragments.has(session) {
             publisher.complete = None;
             return Ok(true);

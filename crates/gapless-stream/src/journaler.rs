@@ -114,7 +114,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// As many messages as fit `bytes_max`, but at least one. Fragments of a message stay together: each release is of whole messages.
+    /// Takes as many messages as fit `bytes_max`, but at least one. Fragments of a message stay together: each release is of whole messages.
     fn of(frames: &[u8], bytes_max: usize) -> Self {
         let sequence_at = |position: usize| {
             let field = frames[position + SEQUENCE_OFFSET..].first_chunk().expect("a frame holds a header");

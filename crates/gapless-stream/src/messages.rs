@@ -35,11 +35,7 @@ pub enum EgressMessage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResponderMessage {
     /// Replies of a session go to this connection from now on.
-    Attach {
-        session: u64,
-        token: u128,
-        connection: ConnectionId,
-    },
+    Attach { session: u64, token: u128, connection: ConnectionId },
     /// A command was repeated: resend its reply, or wait for it.
     Repeat {
         session: u64,
@@ -70,7 +66,7 @@ pub enum ResponderMessage {
         /// For a gap the next expected session_seq; for throttling the end time; for a session over the limit the low half of its token.
         detail: u64,
     },
-    /// Nothing is taken from this publisher: this member follows another, or has since the publisher opened its sessions.
+    /// Frames of this publisher are not taken: this member follows another, or has since the publisher opened its sessions.
     NotLeader {
         connection: ConnectionId,
         /// Addresses of the leader, one a line; empty if they are not known.

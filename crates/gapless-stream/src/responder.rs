@@ -128,7 +128,7 @@ impl Responder {
             ResponderMessage::LeadsNoMore => {
                 self.opening.clear();
                 self.repeats.clear();
-                // It would wait for a sequence that the next leader assigns to another frame.
+                // Such an answer would wait for a sequence that the next leader assigns to another frame.
                 self.pending.take_if(|pending| matches!(pending, Pending::Repeat { .. }));
                 return;
             }
@@ -146,7 +146,7 @@ impl Responder {
             None => {}
             Some(Pending::Repeat { connection, session, session_seq, last_sequence }) => {
                 if last_sequence > self.released_sequence {
-                    // It states that the stream has the frame, which must first be as durable as the stream promises.
+                    // The answer states that the stream has the frame, which must first be as durable as the stream promises.
                     let (appended_sequence, reopened) = (last_sequence, None);
                     self.repeats.push(Repeated { connection, session, session_seq, reopened, appended_sequence });
                     return;

@@ -28,8 +28,8 @@ impl RetentionWatermark {
 
     /// Marks frames up to and including `sequence` as covered by this user.
     pub fn covered(&self, sequence: u64) {
-        // AcqRel, so that of two who say it at the same time one sees both; if neither did, retention would be late by
-        // one state, and not wrong.
+        // AcqRel, so that of two concurrent calls one sees both values. If neither did, retention would lag by one state,
+        // which is harmless.
         self.sequences[self.own].fetch_max(sequence, Ordering::AcqRel);
         self.tell();
     }

@@ -1,5 +1,5 @@
-//! [`Sequencer`]: decides the fate of each published frame. A core without I/O: (state, frame, now) in, decision out.
-//! The state is a fold of the stream, so a replay rebuilds it.
+//! [`Sequencer`]: decides on each published frame. A core without I/O: (state, frame, now) in, decision out. Its state is a fold of the
+//! stream, so a replay rebuilds it.
 
 use gapless_wire::control::{SessionOpen, TimerFired, WINDOW_MESSAGES_MAX};
 use gapless_wire::descriptor::{REFUSED_FLAG, TRANSACTION_FLAG};
@@ -12,58 +12,57 @@ use std::collections::BTreeSet;
 use gapless_client::feed_sessions::Feeds;
 use gapless_transport::link::ConnectionId;
 
-/// The fate of a published frame.
+/// Decision on a published frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It is the next of its session: append it.
+    /// Next frame of its session: append it.
     Append,
-    /// It is the next of its session and asks for a timer that the stream has no room for: append it, marked as
-    /// refused. It sets no timer, and its publisher goes on after it.
+    /// Next frame of its session, asking for a timer beyond the stream's limit: append it, marked as refused. It sets no timer, and its
+    /// publisher continues after it.
     AppendRefused,
-    /// It was appended before: never again; the service has or will have its reply.
+    /// Duplicate: must not be appended again; the service has or will have its reply.
     Repeat,
-    /// The token of a session that is open already.
+    /// Open request with the token of a session that is already open.
     Reopen {
-        /// The session that the token names.
+        /// Session of the token.
         session: u64,
         token: u128,
-        /// The next session_seq that it accepts.
+        /// Next session_seq that it accepts.
         next_session_seq: u64,
     },
     /// Earlier frames of the session are missing.
     Gap {
-        /// The next session_seq that it accepts.
+        /// Next session_seq that it accepts.
         next_session_seq: u64,
     },
-    /// There is no such session, or no longer, or the connection has not opened it.
+    /// The session does not exist, has ended, or was not opened by this connection.
     SessionUnknown,
-    /// One more session than the stream may have.
+    /// Open request beyond the stream's limit of sessions.
     Limit {
-        /// The token that asks for it.
+        /// Token of the request.
         token: u128,
     },
     /// Not a frame that a publisher may send.
     Malformed(&'static str),
 }
 
-/// The frames that a sequencer takes, and its limits.
+/// Frames that a sequencer accepts, and its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SequencerRules {
-    /// Sessions are closed after so much sequenced time without a frame, ns.
+    /// Sequenced time without a frame after which a session is closed, ns.
     pub session_expiry_ns: u64,
-    /// Whether publishers may send events and ask for timers. The node of a service takes commands only, which
-    /// have replies.
+    /// Whether publishers may send events and ask for timers. The node of a service takes only commands, which have replies.
     pub takes_events: bool,
-    /// The largest window of messages in flight that a session may declare.
+    /// Largest window of messages in flight that a session may declare.
     pub window_messages_max: u32,
-    /// Sessions at one time.
+    /// Limit on open sessions.
     pub sessions_max: usize,
-    /// Timers of publishers at one time.
+    /// Limit on publishers' timers.
     pub timers_max: usize,
 }
 
 impl SequencerRules {
-    /// For the node of a service, which keeps the replies to a session's window.
+    /// Rules for the node of a service, which keeps the replies to a session's window.
     #[must_use]
     pub const fn of_service(session_expiry_ns: u64) -> Self {
         Self {
@@ -73,7 +72,7 @@ impl SequencerRules {
         }
     }
 
-    /// For an event stream.
+    /// Rules for an event stream.
     #[must_use]
     pub const fn of_stream(session_expiry_ns: u64) -> Self {
         Self {
@@ -89,17 +88,17 @@ impl SequencerRules {
 /// The sequencer's record of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionState {
-    /// The next session_seq that it accepts.
+    /// Next session_seq that it accepts.
     pub next_session_seq: u64,
     /// Sequenced time of its last frame, ns since the epoch.
     pub last_active_ns: u64,
-    /// The token that opened it.
+    /// Token that opened it.
     pub token: u128,
-    /// Whether several connections may publish under it. Copies of one service do, whose numbers must not begin anew:
-    /// such a session never expires.
+    /// Whether several connections may publish to it. Used by the instances of one service, whose numbers must not start over: a shared
+    /// session never expires.
     pub shared: bool,
     connection: Option<ConnectionId>,
-    /// The others that publish under it, if it is shared.
+    /// Other connections that publish to it, if it is shared.
     sharing: Vec<ConnectionId>,
 }
 
@@ -117,25 +116,25 @@ impl SessionState {
     }
 }
 
-/// A timer of a publisher or of the service that the stream belongs to.
+/// Timer of a publisher, or of the service that owns the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timer {
-    /// When it fires, sequenced time, ns since the epoch.
+    /// Deadline, sequenced time, ns since the epoch.
     pub deadline_ns: u64,
-    /// The session that asked for it; 0 for the stream's own service.
+    /// Session that set it; 0 for the stream's own service.
     pub owner: u64,
-    /// The owner's identifier of it.
+    /// Identifier chosen by the owner.
     pub timer: u64,
 }
 
-/// One total order: gapless sequences, strictly rising time, each session's frames once and in order.
+/// One total order: gapless sequences, strictly increasing time, each session's frames once and in order.
 pub struct Sequencer {
     rules: SequencerRules,
     last_sequence: u64,
     last_timestamp_ns: u64,
-    /// Of the last frame, or of the member that leads here.
+    /// Term of the last frame, or of the leadership of this member.
     term: u64,
-    /// The frame after which this one has led last, and that one's term.
+    /// Last frame before this member led last, and that frame's term.
     led: (u64, u64),
     next_expiry_scan_ns: u64,
     sessions: FxHashMap<u64, SessionState>,
@@ -145,15 +144,14 @@ pub struct Sequencer {
     deadlines: FxHashMap<(u64, u64), u64>,
     feeds: Feeds,
     is_halted: bool,
-    /// A mark with them was folded in.
+    /// Whether a mark with fault rules was applied.
     has_fault_rules: bool,
 }
 
-/// Sessions are looked through for expired ones this often.
+/// Interval of scanning for expired sessions.
 const EXPIRY_SCAN_INTERVAL_NS: u64 = 1_000_000_000;
 
 impl Sequencer {
-    /// An empty stream.
     #[must_use]
     pub fn new(rules: SequencerRules) -> Self {
         Self {
@@ -173,13 +171,13 @@ impl Sequencer {
         }
     }
 
-    /// Continues after a snapshot: the stream stood at `sequence`.
+    /// Continues after a snapshot at `sequence`.
     pub fn resume_at(&mut self, sequence: u64, timestamp_ns: u64) {
         self.last_sequence = sequence;
         self.last_timestamp_ns = timestamp_ns;
     }
 
-    /// Puts a session of a snapshot back.
+    /// Restores a session from a snapshot.
     pub fn restore_session(&mut self, session: u64, token: u128, next_session_seq: u64, last_active_ns: u64) {
         self.tokens.insert(token, session);
         let (connection, sharing) = (None, Vec::new());
@@ -187,21 +185,21 @@ impl Sequencer {
         self.sessions.insert(session, state);
     }
 
-    /// A session of a snapshot is shared.
+    /// Marks a restored session as shared.
     pub fn restore_shared(&mut self, session: u64) {
         if let Some(state) = self.sessions.get_mut(&session) {
             state.shared = true;
         }
     }
 
-    /// Puts feed sessions and the halt of a snapshot back.
+    /// Restores the feed sessions and the halt from a snapshot.
     pub fn restore_feeds(&mut self, feeds: Feeds, is_halted: bool) {
         self.feeds = feeds;
         self.is_halted = is_halted;
     }
 
-    /// Folds in a frame that is in the stream already: at a recovery, and as a leader's follower. Its state is then
-    /// that of the sequencer that stamped the frame.
+    /// Applies a frame that is in the stream already, in recovery and as a follower. The state is then that of the sequencer that stamped
+    /// the frame.
     pub fn observe(&mut self, frame: &Frame<'_>) {
         self.last_sequence = frame.sequence();
         self.last_timestamp_ns = frame.timestamp_ns();
@@ -221,7 +219,7 @@ impl Sequencer {
                     self.note(frame.sequence(), mark);
                 }
             }
-            // One of the stream's own service, which sets its timers again where it leads.
+            // A timer of the stream's own service, which sets its timers again when this member leads.
             Kind::Timer if frame.flags() & TRANSACTION_FLAG != 0 => {}
             Kind::Timer => {
                 if let Some(fired) = TimerFired::from_bytes(frame.payload()) {
@@ -243,7 +241,7 @@ impl Sequencer {
         }
     }
 
-    /// Frames of these sessions are on their way: the sessions' states are asked for together. Returns how many frames.
+    /// Prefetches the state of these sessions, whose frames are decided next. Returns the number of frames.
     #[inline]
     pub fn prefetch(&self, sessions: &[u64]) -> usize {
         for state in sessions.iter().filter_map(|session| self.sessions.get(session)) {
@@ -252,8 +250,8 @@ impl Sequencer {
         sessions.len()
     }
 
-    /// Decides on a frame from `connection` whose checksums are right. A frame to be appended is
-    /// counted as appended: the caller stamps it at `epoch_ns` and appends it, or calls nothing and loses the session's order.
+    /// Decides on a frame from `connection` whose checksums are valid. [`Decision::Append`] counts the frame as appended: the caller must
+    /// stamp it at `epoch_ns` and append it, or the session loses its order.
     #[inline]
     pub fn decide(&mut self, frame: &Frame<'_>, connection: ConnectionId, epoch_ns: u64) -> Decision {
         if frame.flags() & TRANSACTION_FLAG != 0 {
@@ -295,21 +293,21 @@ impl Sequencer {
         Decision::Append
     }
 
-    /// The next session_seq of `session`, for a frame of `connection`.
+    /// Next session_seq of `session`, for a frame of `connection`.
     ///
     /// # Errors
     /// [`Decision::SessionUnknown`].
     #[inline]
     pub fn expected(&self, session: u64, connection: ConnectionId) -> Result<u64, Decision> {
-        // A session is its token's: its identifier can be guessed, and a publisher that has died may have
-        // left frames in its ring when its successor goes on.
+        // A session belongs to the owner of its token: its identifier can be guessed, and a dead publisher may have left frames in its ring
+        // when its successor continues.
         match self.sessions.get(&session) {
             Some(state) if state.is_of(connection) => Ok(state.next_session_seq),
             _ => Err(Decision::SessionUnknown),
         }
     }
 
-    /// The frame of `session` that was counted last, and stamped behind `last_timestamp_ns`, is not appended after all.
+    /// Reverts the last counted frame of `session`, which is not appended after all. The previous frame's time is `last_timestamp_ns`.
     #[cold]
     pub(crate) fn take_back(&mut self, session: u64, last_timestamp_ns: u64) {
         if let Some(state) = self.sessions.get_mut(&session) {
@@ -318,14 +316,14 @@ impl Sequencer {
         self.take_stamp_back(last_timestamp_ns);
     }
 
-    /// What was stamped last, behind `last_timestamp_ns`, is not appended after all.
+    /// Reverts the last stamp, whose frame is not appended after all. The previous frame's time is `last_timestamp_ns`.
     #[cold]
     pub(crate) const fn take_stamp_back(&mut self, last_timestamp_ns: u64) {
         self.last_sequence -= 1;
         self.last_timestamp_ns = last_timestamp_ns;
     }
 
-    /// The next `frames` frames of `session`, a message, are appended.
+    /// Counts the next `frames` frames of `session`, a message, as appended.
     pub fn count_message(&mut self, session: u64, frames: u64) {
         if let Some(state) = self.sessions.get_mut(&session) {
             state.append(frames, self.last_timestamp_ns);
@@ -340,7 +338,7 @@ impl Sequencer {
         if open.window_messages > self.rules.window_messages_max {
             return Decision::Malformed("a session's window is larger than this stream allows");
         }
-        // Clients of a service wait for the reply to a close, and name none.
+        // Clients of a service wait for the reply to a close, and name no session.
         if frame.session_seq() != 0 || (frame.session() != 0 && !self.rules.takes_events) {
             return Decision::Malformed("a session is opened with session 0 and session_seq 0");
         }
@@ -349,15 +347,14 @@ impl Sequencer {
                 let next_session_seq = self.sessions[session].next_session_seq;
                 Decision::Reopen { session: *session, token: open.token, next_session_seq }
             }
-            // A publisher that names a session wants no other: it has published the close of that one.
+            // A publisher that names a session accepts no other: it has published the close of that one.
             _ if frame.session() != 0 => Decision::SessionUnknown,
             _ if self.sessions.len() >= self.rules.sessions_max => Decision::Limit { token: open.token },
             _ => Decision::Append,
         }
     }
 
-    /// `connection` publishes under `session` from now on: beside others if it and the session are `shared`, else in
-    /// their place.
+    /// Lets `connection` publish to `session`. If it and the session are `shared`, the previous connections stay; else it replaces them.
     pub fn attach(&mut self, session: u64, connection: ConnectionId, shared: bool) {
         let Some(state) = self.sessions.get_mut(&session) else { return };
         if !(shared && state.shared) {
@@ -369,7 +366,7 @@ impl Sequencer {
         state.connection = Some(connection);
     }
 
-    /// `connection` is gone: sessions that it shared are no longer its.
+    /// Removes `connection`, which is gone, from its shared sessions.
     pub fn detach(&mut self, connection: ConnectionId) {
         for state in self.sessions.values_mut() {
             state.sharing.retain(|each| *each != connection);
@@ -379,7 +376,7 @@ impl Sequencer {
         }
     }
 
-    /// Opens the session that the frame with `sequence`, just stamped, declares.
+    /// Opens the session declared by the frame with `sequence`, which was just stamped.
     pub fn open(&mut self, sequence: u64, open: &SessionOpen, connection: ConnectionId) {
         self.restore_session(sequence, open.token, 1, self.last_timestamp_ns);
         if open.shared {
@@ -401,7 +398,7 @@ impl Sequencer {
         }
     }
 
-    /// The next sequence and its time: max(previous + 1 ns, `epoch_ns`).
+    /// Next sequence and its time: max(previous + 1 ns, `epoch_ns`).
     #[inline]
     pub fn stamp(&mut self, epoch_ns: u64) -> (u64, u64) {
         self.last_sequence += 1;
@@ -414,40 +411,39 @@ impl Sequencer {
         (self.last_timestamp_ns + 1).max(epoch_ns)
     }
 
-    /// The frames that it takes, and its limits.
+    /// Rules of this sequencer.
     #[must_use]
     pub const fn rules(&self) -> &SequencerRules {
         &self.rules
     }
 
-    /// The last sequence given.
+    /// Last sequence assigned.
     #[inline]
     #[must_use]
     pub const fn last_sequence(&self) -> u64 {
         self.last_sequence
     }
 
-    /// The last time given, ns since the epoch.
+    /// Last time assigned, ns since the epoch.
     #[must_use]
     pub const fn last_timestamp_ns(&self) -> u64 {
         self.last_timestamp_ns
     }
 
-    /// The leader's term; 0 without a cluster.
+    /// Term of the leader; 0 without a cluster.
     #[inline]
     #[must_use]
     pub const fn term(&self) -> u64 {
         self.term
     }
 
-    /// Frames are stamped with `term` from now on.
+    /// Stamps frames with `term` from now on.
     pub const fn begin_term(&mut self, term: u64) {
         self.led = (self.last_sequence, self.term);
         self.term = term;
     }
 
-    /// No more frames are stamped here. A term of which there is none was never in the stream: the next frame may be of an
-    /// earlier one, by another leader.
+    /// Stops stamping frames. A term without frames never was in the stream: the next frame may be of an earlier term, by another leader.
     pub const fn end_term(&mut self) {
         let (behind, before) = self.led;
         if self.last_sequence == behind {
@@ -455,7 +451,7 @@ impl Sequencer {
         }
     }
 
-    /// Every publisher here has to open its session again.
+    /// Detaches all publishers here; each must reopen its session.
     pub fn detach_all(&mut self) {
         for state in self.sessions.values_mut() {
             state.connection = None;
@@ -463,12 +459,12 @@ impl Sequencer {
         }
     }
 
-    /// Whether a session is open that nobody here has opened.
+    /// Whether a session is open but not attached to a connection of this member.
     pub(crate) fn is_detached(&self, session: u64) -> bool {
         self.sessions.get(&session).is_some_and(|state| state.connection.is_none())
     }
 
-    /// How many sessions are open.
+    /// Number of open sessions.
     #[must_use]
     pub fn session_count(&self) -> usize {
         self.sessions.len()
@@ -479,7 +475,7 @@ impl Sequencer {
         self.sessions.get(&session)
     }
 
-    /// Every open session with its state, in the order of their identifiers.
+    /// Open sessions with their states, sorted by identifier.
     #[must_use]
     pub fn sessions(&self) -> Vec<(u64, &SessionState)> {
         let mut sessions: Vec<_> = self.sessions.iter().map(|(session, state)| (*session, state)).collect();
@@ -492,18 +488,18 @@ impl Sequencer {
         &self.feeds
     }
 
-    /// Forgets feed sessions of which the journal holds nothing any more.
+    /// Forgets feed sessions without frames left in the journal.
     pub fn forget_feeds_before(&mut self, first_sequence: u64) {
         self.feeds.forget_before(first_sequence);
     }
 
-    /// Whether publishers' messages wait until the stream is resumed.
+    /// Whether the stream is halted, so that publishers' messages wait until it is resumed.
     #[must_use]
     pub const fn is_halted(&self) -> bool {
         self.is_halted
     }
 
-    /// Whether a feed session has ended and no other has begun: nothing belongs between them.
+    /// Whether a feed session has ended and no other has begun: no frames may stand between them.
     #[must_use]
     pub fn is_between_feeds(&self) -> bool {
         self.feeds.newest().is_some_and(|feed| feed.last_sequence.is_some())
@@ -516,26 +512,26 @@ impl Sequencer {
         self.is_halted || self.is_between_feeds()
     }
 
-    /// Folds in a mark that was given `sequence`.
+    /// Applies the mark with `sequence`.
     pub fn note(&mut self, sequence: u64, mark: Mark<'_>) {
         match mark {
             Mark::FeedBegan { feed_session } => self.feeds.begin(feed_session, sequence),
             Mark::FeedEnded { .. } => self.feeds.end(sequence),
             Mark::Halted { .. } => self.is_halted = true,
             Mark::Resumed => self.is_halted = false,
-            // The service's fold has it.
+            // Part of the service's own state.
             Mark::ServiceVersion { .. } | Mark::Skipped { .. } => {}
             Mark::FaultRules(_) => self.has_fault_rules = true,
         }
     }
 
-    /// Whether a mark with the rules for faults of the stream's service was folded in.
+    /// Whether a mark with fault rules of the stream's service was applied.
     #[must_use]
     pub const fn has_fault_rules(&self) -> bool {
         self.has_fault_rules
     }
 
-    /// The feed session that is open.
+    /// Open feed session.
     #[must_use]
     pub fn feed_session(&self) -> Option<FeedSession> {
         self.feeds.current().map(|feed| feed.name)
@@ -560,22 +556,22 @@ impl Sequencer {
         }
     }
 
-    /// Puts a publisher's timer of a snapshot back.
+    /// Restores a publisher's timer from a snapshot.
     pub fn restore_timer(&mut self, timer: Timer) {
         self.request_timer(timer.owner, TimerFired { timer: timer.timer, deadline_ns: timer.deadline_ns });
     }
 
-    /// The publishers' timers, the next to fire first.
+    /// Publishers' timers, ordered by deadline.
     pub fn timers(&self) -> impl Iterator<Item = &Timer> {
         self.timers.iter()
     }
 
-    /// A timer of the stream's own service is to fire at `deadline_ns`, sequenced time. The service keeps its timers.
+    /// Sets a timer of the stream's own service to `deadline_ns`, sequenced time. The service remembers its timers itself.
     pub fn set_timer(&mut self, timer: u64, deadline_ns: u64) {
         self.timers.insert(Timer { deadline_ns, owner: 0, timer });
     }
 
-    /// A timer of the stream's own service is not to fire any more.
+    /// Cancels a timer of the stream's own service.
     pub fn cancel_timer(&mut self, timer: u64, deadline_ns: u64) {
         self.timers.remove(&Timer { deadline_ns, owner: 0, timer });
     }
@@ -586,7 +582,7 @@ impl Sequencer {
         self.deadlines.retain(|(owner, _), _| *owner != 0);
     }
 
-    /// The timer that is due at `epoch_ns` first. It is due until [`Sequencer::take_timer`].
+    /// First timer that is due at `epoch_ns`. It stays due until [`Sequencer::take_timer`].
     #[inline]
     #[must_use]
     pub fn due_timer(&self, epoch_ns: u64) -> Option<Timer> {
@@ -594,19 +590,19 @@ impl Sequencer {
         (first.deadline_ns <= epoch_ns.max(self.last_timestamp_ns)).then_some(first)
     }
 
-    /// The frame that says that `timer` has fired is appended.
+    /// Removes `timer`, whose frame is appended.
     pub fn take_timer(&mut self, timer: Timer) {
         self.fired(timer.owner, TimerFired { timer: timer.timer, deadline_ns: timer.deadline_ns });
     }
 
-    /// When the next timer is due, ns since the epoch.
+    /// Deadline of the next timer, ns since the epoch.
     #[must_use]
     pub fn next_deadline_ns(&self) -> Option<u64> {
         self.timers.first().map(|timer| timer.deadline_ns)
     }
 
-    /// Looks for sessions that have been silent for too long, once a second. Each is open until the caller has appended
-    /// its close and called [`Sequencer::close_expired`].
+    /// Looks for sessions that were silent for too long, once a second. Each stays open until the caller has appended its close and called
+    /// [`Sequencer::close_expired`].
     #[inline]
     pub fn look_for_expired_sessions(&mut self, epoch_ns: u64) -> Vec<u64> {
         if epoch_ns < self.next_expiry_scan_ns {
@@ -619,7 +615,7 @@ impl Sequencer {
         expired
     }
 
-    /// Whether a session has been silent for too long. Shared ones never expire.
+    /// Whether a session was silent for too long. Shared ones never expire.
     #[must_use]
     pub fn is_expired(&self, session: u64, epoch_ns: u64) -> bool {
         let now_ns = epoch_ns.max(self.last_timestamp_ns);
@@ -629,13 +625,13 @@ impl Sequencer {
         self.sessions.get(&session).is_some_and(is_silent)
     }
 
-    /// The close of a session that has expired is appended.
+    /// Closes an expired session, whose close is appended.
     pub fn close_expired(&mut self, session: u64) {
         self.forget(session);
     }
 }
 
-/// The kind of a frame numbered `session_seq` where `expected` is due.
+/// Decision on a frame numbered `session_seq`, if `expected` is due.
 #[inline]
 pub(crate) const fn compare(session_seq: u64, expected: u64) -> Decision {
     if session_seq == expected {

@@ -1,5 +1,5 @@
-//! Rebuilds a sequencer as its stream stood at a sequence: the newest state in a file, and the journal after it. At a
-//! start, and where a cluster's member cuts what a new leader does not have.
+//! Rebuilds a sequencer's state at a sequence, from the newest state file and the journal after it. Used at a start, and when a cluster's
+//! member truncates frames that a new leader lacks.
 
 use crate::sequencer::{Sequencer, SequencerRules};
 use crate::{StreamError, sequencer_state_writer};
@@ -8,24 +8,24 @@ use gapless_journal::JournalReader;
 use gapless_log::StreamIdentity;
 use gapless_wire::Fragment;
 
-/// A sequencer that was found again.
+/// A rebuilt sequencer.
 pub struct Rebuilt {
-    /// The sequencer, after the last whole message.
+    /// State after the last whole message.
     pub sequencer: Sequencer,
-    /// The last sequence that the state in a file covers; 0 without one.
+    /// Last sequence that the state file covers; 0 without one.
     pub state_sequence: u64,
-    /// Frames of the journal folded in after it.
+    /// Frames of the journal applied after it.
     pub frames_replayed: u64,
-    /// Whether what was asked for ends in the middle of a message; the sequencer stands before that.
+    /// Whether the requested sequence is in the middle of a message; the sequencer's state is then that before the message.
     pub is_mid_message: bool,
 }
 
-/// The sequencer of the stream `identity` in `layout`, as it stood when `sequence` was the last frame. The journal may
-/// be open for writing; uncommitted frames are not there.
+/// Sequencer of the stream `identity` in `layout`, with `sequence` as the last frame. The journal may be open for writing; uncommitted
+/// frames are not read.
 ///
 /// # Errors
-/// The journal does not reach to `sequence`, or that is in the middle of a message; neither a state nor the journal
-/// covers what comes first; damage.
+/// The journal does not reach `sequence`, or that is in the middle of a message; the first frames are covered neither by a state nor by the
+/// journal; damage.
 pub fn rebuild(
     layout: &StreamLayout,
     identity: StreamIdentity,
@@ -42,7 +42,7 @@ pub fn rebuild(
     Ok(sequencer)
 }
 
-/// As [`rebuild`], of a journal that begins at `first`, as far as there are whole messages up to `last`.
+/// Like [`rebuild`], for a journal that begins at `first`, as far as there are whole messages up to `last`.
 pub(crate) fn fold(
     layout: &StreamLayout,
     identity: StreamIdentity,
@@ -56,7 +56,7 @@ pub(crate) fn fold(
         None => Sequencer::new(rules),
     };
     if !rules.takes_events {
-        // The service sets them again, as they are where it stands.
+        // The service sets them again, as of its own state.
         sequencer.forget_own_timers();
     }
     let state_sequence = sequencer.last_sequence();

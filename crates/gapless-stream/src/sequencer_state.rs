@@ -1,5 +1,5 @@
-//! [`SequencerState`]: a sequencer's state, written into a file, so that older segments of the journal can go and a
-//! restart has less to replay. It is a fold of the stream; the file saves the folding.
+//! [`SequencerState`]: a sequencer's state in a file. It lets older segments of the journal be deleted, and shortens the replay at a
+//! restart.
 //!
 //! ```text
 //!  0  u64  magic "GAPSEQS\1"             then, for each feed session (32 bytes):
@@ -31,39 +31,39 @@ const SESSION_LENGTH: usize = 48;
 const TIMER_LENGTH: usize = 24;
 const HALTED_FLAG: u32 = 1;
 
-/// A session as the state holds it.
+/// State of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionRecord {
     pub session: u64,
-    /// The token that opened it.
+    /// Token that opened it.
     pub token: u128,
-    /// The next session_seq that it accepts.
+    /// Next session_seq that it accepts.
     pub next_session_seq: u64,
     /// Sequenced time of its last frame, ns since the epoch.
     pub last_active_ns: u64,
-    /// Whether several connections may publish under it.
+    /// Whether several connections may publish to it.
     pub shared: bool,
 }
 
-/// The state of a sequencer when the stream stood at a sequence.
+/// State of a sequencer at a sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SequencerState {
-    /// The stream that the state belongs to.
+    /// Stream that the state belongs to.
     pub identity: StreamIdentity,
-    /// The last sequence given.
+    /// Last sequence assigned.
     pub sequence: u64,
-    /// The last time given, ns since the epoch.
+    /// Last time assigned, ns since the epoch.
     pub timestamp_ns: u64,
     /// Whether the stream was halted.
     pub is_halted: bool,
-    /// The feed sessions that are kept, oldest first.
+    /// Kept feed sessions, oldest first.
     pub feeds: Vec<Feed>,
     pub sessions: Vec<SessionRecord>,
     pub timers: Vec<Timer>,
 }
 
 impl SequencerState {
-    /// The current state of `sequencer`.
+    /// Current state of `sequencer`.
     #[must_use]
     pub fn of(sequencer: &Sequencer, identity: StreamIdentity) -> Self {
         let record = |(session, state): (u64, &crate::sequencer::SessionState)| SessionRecord {
@@ -84,7 +84,7 @@ impl SequencerState {
         }
     }
 
-    /// A sequencer that knows this.
+    /// Sequencer with this state.
     #[must_use]
     pub fn restore(&self, rules: SequencerRules) -> Sequencer {
         let mut sequencer = Sequencer::new(rules);
@@ -102,7 +102,7 @@ impl SequencerState {
         sequencer
     }
 
-    /// The file's content.
+    /// Contents of the file.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let length = FIXED_LENGTH
@@ -131,16 +131,16 @@ impl SequencerState {
         bytes
     }
 
-    /// The length of the file that has these first bytes, of which there are [`FIXED_LENGTH`] at least.
+    /// Length of the file according to its first bytes, at least [`FIXED_LENGTH`] of them.
     fn length_said(head: &[u8]) -> usize {
         let [feeds, sessions, timers] = [52, 56, 60].map(|offset| u32_at(head, offset) as usize);
         FIXED_LENGTH + feeds * FEED_LENGTH + sessions * SESSION_LENGTH + timers * TIMER_LENGTH + 4
     }
 
-    /// Reads the file at `path`; no more than its first bytes, where they say that it has another length.
+    /// Reads the file at `path`; only its first bytes if the length in them is not that of the file.
     ///
     /// # Errors
-    /// The system's; and the fault of the bytes.
+    /// An error of the operating system, or the fault of the contents.
     pub fn read(path: &Path) -> io::Result<Result<Self, String>> {
         let mut file = checked_file::open(path)?;
         let mut head = Vec::new();
@@ -157,10 +157,10 @@ impl SequencerState {
         Ok(Self::from_bytes(&head))
     }
 
-    /// Reads a file's content.
+    /// Parses the contents of a file.
     ///
     /// # Errors
-    /// The fault of the bytes.
+    /// The fault of the contents.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
         let (content, sum) = bytes.split_last_chunk::<4>().ok_or("it is empty")?;
         if content.len() < FIXED_LENGTH || u64_at(content, 0) != MAGIC {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_read_as_it_was_written_and_makes_the_same_sequencer() {
+    fn state_round_trip() {
         let state = sample();
         let read = SequencerState::from_bytes(&state.to_bytes()).unwrap();
         assert_eq!(read, state);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_another_length_is_not_read() {
+    fn wrong_file_length_is_refused() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let bytes = sample().to_bytes();
         std::fs::write(file.path(), &bytes).unwrap();
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn no_damage_goes_unnoticed() {
+    fn all_damage_is_detected() {
         let bytes = sample().to_bytes();
         for position in 0..bytes.len() {
             let mut damaged = bytes.clone();

@@ -1,5 +1,5 @@
-//! [`SequencerStateWriter`]: writes the sequencer's state into files now and then, on a thread of its own, and finds it again.
-//! Retention may delete from the journal the frames that the newest state covers.
+//! [`SequencerStateWriter`]: periodically writes the sequencer's state to files, on a thread of its own, and finds the newest one.
+//! Retention may delete journal frames that the newest state covers.
 
 use crate::StreamError;
 use crate::retention_watermark::RetentionWatermark;
@@ -18,36 +18,35 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// States that are kept; the older one is for a newer one that cannot be read.
+/// State files kept; the older one serves if the newer cannot be read.
 const STATES_KEPT: usize = 2;
 const PREFIX: &str = "state-";
 
-/// Takes states from the sequencer and writes them.
 pub struct SequencerStateWriter {
     execution: Execution,
-    /// How often the stream was cut: a state that was taken before may be of frames that are gone.
+    /// Number of truncations of the stream: a state taken before one may cover frames that are gone.
     cuts: Arc<AtomicU64>,
     identity: StreamIdentity,
     interval: StateInterval,
     next_sequence: u64,
-    /// Not before this time.
+    /// Earliest time of the next state.
     next_ns: u64,
 }
 
-/// The thread that writes.
+/// Thread that does the writing.
 enum Execution {
-    /// A thread of its own.
+    /// A dedicated thread.
     Thread {
         sender: Option<SyncSender<(u64, SequencerState)>>,
         thread: Option<JoinHandle<()>>,
-        /// The stream ends: nobody waits for frames that are not released soon.
+        /// The stream ends: the wait for unreleased frames is short.
         is_closing: Arc<AtomicBool>,
     },
-    /// The caller, by [`SequencerStateWriter::turn`]; the state that waits for its frames to be released.
+    /// The caller, through [`SequencerStateWriter::turn`]; `waiting` is a state with unreleased frames.
     Caller { files: Box<StateFiles>, waiting: Option<(u64, SequencerState)> },
 }
 
-/// Where states are written, and the conditions that a write waits for.
+/// Directory of the states, and the conditions of a write.
 struct StateFiles {
     directory: PathBuf,
     window: Window,
@@ -55,21 +54,21 @@ struct StateFiles {
     watermark: RetentionWatermark,
 }
 
-/// How often the state is written.
+/// Interval between states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateInterval {
-    /// After so many frames.
+    /// Minimum number of frames.
     pub frames: u64,
-    /// But not more often than this, ns.
+    /// Minimum time, ns.
     pub time_min_ns: u64,
 }
 
 impl SequencerStateWriter {
-    /// A writer that writes into `directory`, after each `interval` from `sequence` on, a state that the journal of
-    /// `syncer` has reached, and reports it to `watermark`.
+    /// Starts a writer for `directory`. After each `interval`, starting at `sequence`, it writes a state that the journal of `syncer` has
+    /// reached, and reports it to `watermark`.
     ///
     /// # Errors
-    /// The directory cannot be made, or no thread be started.
+    /// The directory cannot be created, or no thread can be started.
     pub fn start(
         directory: PathBuf,
         identity: StreamIdentity,
@@ -90,10 +89,10 @@ impl SequencerStateWriter {
         Ok(writer)
     }
 
-    /// As [`SequencerStateWriter::start`], without a thread: states are written by [`SequencerStateWriter::turn`].
+    /// Like [`SequencerStateWriter::start`], without a thread: [`SequencerStateWriter::turn`] writes the states.
     ///
     /// # Errors
-    /// The directory cannot be made.
+    /// The directory cannot be created.
     pub fn by_hand(
         directory: PathBuf,
         identity: StreamIdentity,
@@ -109,7 +108,7 @@ impl SequencerStateWriter {
         Ok(Self { execution, cuts: Arc::default(), identity, interval, next_sequence, next_ns: 0 })
     }
 
-    /// Writes the state that waits, once its frames are released, where there is no thread for it.
+    /// Writes the waiting state once its frames are released, if there is no thread for it.
     #[inline]
     pub fn turn(&mut self) {
         if let Execution::Caller { files, waiting } = &mut self.execution
@@ -120,25 +119,25 @@ impl SequencerStateWriter {
         }
     }
 
-    /// Whether it is time, the stream standing at `sequence`, at `now_ns`, monotonic.
+    /// Whether a state is due when the stream is at `sequence`, at `now_ns`, monotonic.
     #[inline]
     #[must_use]
     pub const fn is_due(&self, sequence: u64, now_ns: u64) -> bool {
         sequence >= self.next_sequence && now_ns >= self.next_ns
     }
 
-    /// The next state is due at once.
+    /// Makes the next state due at once.
     pub const fn hasten(&mut self) {
         (self.next_sequence, self.next_ns) = (0, 0);
     }
 
-    /// The stream that these states belong to.
+    /// Stream that the states belong to.
     #[must_use]
     pub const fn identity(&self) -> StreamIdentity {
         self.identity
     }
 
-    /// Takes a state to be written at `now_ns`; one that comes while another is written waits, a third is left out.
+    /// Takes a state to be written, at `now_ns`. While one is written, a second waits and a third is dropped.
     pub fn submit(&mut self, state: SequencerState, now_ns: u64) {
         self.next_sequence = state.sequence.saturating_add(self.interval.frames);
         self.next_ns = now_ns.saturating_add(self.interval.time_min_ns);
@@ -146,7 +145,7 @@ impl SequencerStateWriter {
         let cuts = self.cuts.load(Ordering::Relaxed);
         match &mut self.execution {
             Execution::Thread { sender: Some(sender), .. } => {
-                // Full: the next one will say more. Gone: the thread has said why in the log.
+                // Full: a later state will cover more. Disconnected: the thread has logged the reason.
                 let _ = sender.try_send((cuts, state));
             }
             Execution::Thread { sender: None, .. } => {}
@@ -154,10 +153,9 @@ impl SequencerStateWriter {
         }
     }
 
-    /// The stream was cut: states that were taken and not written yet are not written any more. Called before anything
-    /// is released after the cut.
+    /// Discards states taken before a truncation and not written yet. Must be called before anything is released after the truncation.
     pub fn stream_was_cut(&mut self, sequence: u64) {
-        // Release: pairs with the Acquire in write_states, by way of the release that comes later.
+        // Release: pairs with the Acquire in write_states, through the later release of frames.
         self.cuts.fetch_add(1, Ordering::Release);
         self.next_sequence = self.next_sequence.min(sequence.saturating_add(self.interval.frames));
     }
@@ -170,15 +168,15 @@ impl Drop for SequencerStateWriter {
         // Relaxed: the flag guards no data.
         is_closing.store(true, Ordering::Relaxed);
         if let Some(thread) = thread.take() {
-            // A panic of the thread has been reported by its message already.
+            // The message of a panic has been printed already.
             let _ = thread.join();
         }
     }
 }
 
-/// How long a state waits for its frames to be released.
+/// Longest wait for the release of a state's frames.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
-/// And when the stream ends: frames that nobody releases any more, as those of a member without a quorum, hold up no stop.
+/// The same when the stream ends: frames that are never released, as of a member without a quorum, must not delay the stop.
 const RELEASE_TIMEOUT_CLOSING: Duration = Duration::from_secs(1);
 
 fn write_states(
@@ -197,14 +195,14 @@ fn write_states(
 }
 
 impl StateFiles {
-    /// Writes a state whose frames are released, unless the stream was cut since it was taken.
+    /// Writes a state whose frames are released, unless the stream was truncated since it was taken.
     fn write(&self, state: &SequencerState, cuts_before: u64, cuts: &AtomicU64) {
-        // Acquire: a thread that sees frames released that were appended after a cut sees the cut. Released frames are
-        // never cut.
+        // Acquire: a thread that sees the release of frames appended after a truncation also sees the truncation. Released frames are never
+        // truncated.
         if cuts.load(Ordering::Acquire) != cuts_before {
             return;
         }
-        // A state must never be ahead of the journal, also after power was lost.
+        // A state must never be ahead of the journal, even after a power failure.
         let synced = self.syncer.sync_and_check().map_err(StreamError::from);
         let room = || self.syncer.ask_disk(DiskWork::Allocate).map_err(system("writing into", &self.directory));
         let written = synced.and_then(|_| room()).and_then(|()| write(&self.directory, state));
@@ -247,7 +245,7 @@ fn write(directory: &Path, state: &SequencerState) -> Result<(), StreamError> {
     Ok(())
 }
 
-/// The states in `directory` by their sequences, oldest first.
+/// States in `directory` with their sequences, oldest first.
 fn list(directory: &Path) -> Result<Vec<(u64, PathBuf)>, StreamError> {
     let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -265,11 +263,11 @@ fn list(directory: &Path) -> Result<Vec<(u64, PathBuf)>, StreamError> {
     Ok(states)
 }
 
-/// Makes the states in `directory` states of `identity`, another life of the same stream. Those that cannot be read are
-/// removed: readers would pass them over.
+/// Rewrites the states in `directory` for `identity`, another incarnation of the same stream. Unreadable states are removed: readers would
+/// skip them.
 ///
 /// # Errors
-/// The directory cannot be read or written, or holds another stream's states.
+/// The directory cannot be read or written, or holds states of another stream.
 pub fn adopt(directory: &Path, identity: StreamIdentity) -> Result<(), StreamError> {
     for (_, path) in list(directory)? {
         match SequencerState::read(&path).map_err(system("reading", &path))? {
@@ -287,8 +285,7 @@ pub fn adopt(directory: &Path, identity: StreamIdentity) -> Result<(), StreamErr
     Ok(())
 }
 
-/// The points that the states in `directory` record of the journal beside them, oldest first. Of one that cannot be
-/// read only its name says something.
+/// Positions of the journal that the states in `directory` record, oldest first. For an unreadable state only the name is used.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -305,7 +302,7 @@ pub fn points(directory: &Path) -> Result<Vec<FilePoint>, StreamError> {
     list(directory)?.into_iter().map(point).collect()
 }
 
-/// The file of the newest state in `directory` that is not ahead of `last_sequence`, and where it stands.
+/// File and sequence of the newest state in `directory` that is not ahead of `last_sequence`.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -313,13 +310,13 @@ pub fn newest_file(directory: &Path, last_sequence: u64) -> Result<Option<(u64, 
     Ok(list(directory)?.into_iter().rev().find(|(sequence, _)| *sequence <= last_sequence))
 }
 
-/// The name of the file of the state at `sequence`.
+/// File name of the state at `sequence`.
 #[must_use]
 pub fn file_name(sequence: u64) -> String {
     format!("{PREFIX}{sequence:020}")
 }
 
-/// Whether the file at `path` is a state of the stream `identity` that stands at `sequence`.
+/// Checks that the file at `path` is a state of the stream `identity` at `sequence`.
 ///
 /// # Errors
 /// It cannot be read, or is something else.
@@ -332,11 +329,11 @@ pub fn check(path: &Path, identity: StreamIdentity, sequence: u64) -> Result<(),
     state.map_err(|reason| StreamError::State { path: path.to_owned(), reason })
 }
 
-/// The newest state in `directory` of the stream `identity` that is not ahead of `last_sequence`, where its journal
-/// ends. One that cannot be read is passed over with a warning: an older one and the journal say the same.
+/// Newest state of the stream `identity` in `directory` that is not ahead of `last_sequence`, the end of its journal. An unreadable one is
+/// skipped with a warning: an older one plus the journal gives the same state.
 ///
 /// # Errors
-/// The directory cannot be read, or holds another stream's states.
+/// The directory cannot be read, or holds states of another stream.
 pub fn newest(
     directory: &Path,
     identity: StreamIdentity,

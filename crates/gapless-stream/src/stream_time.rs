@@ -1,28 +1,28 @@
-//! [`StreamTime`]: the time that a sequencer stamps with. It goes on evenly from one leader to the next and over a
-//! restart, also where the wall clocks of their machines differ (decision 8).
+//! [`StreamTime`]: the time with which a sequencer stamps. It advances evenly across changes of leader and restarts, even if the wall
+//! clocks of the machines differ (decision 8).
 //!
-//! Pure: time comes in as [`Now`]. A [`Clock`](gapless_agent::Clock) bridges jumps of the wall clock while a process
-//! runs. This bridges the distance between two processes: the leader knows the distance from this machine's clock to
-//! the stream's time, sends it to its followers, and leads it back to nothing slowly.
+//! Pure: time comes in as [`Now`]. A [`Clock`](gapless_agent::Clock) bridges jumps of the wall clock while a process runs; this type
+//! bridges the offset between two processes. The leader knows the offset of the stream's time from its machine's clock. It sends the
+//! stream's time to its followers, and slowly slews the offset to zero.
 
 use gapless_agent::Now;
 use gapless_agent::clock::SLEW_PPM_MAX;
 use gapless_agent::fault::mutant;
 
-/// The distance is made smaller so often at most, ns: the step is a whole number of nanoseconds.
+/// Minimum interval of reducing the offset, ns: a step is a whole number of nanoseconds.
 const SLEW_INTERVAL_NS: u64 = 1_000_000;
-/// A distance that is greater than this was no drift but a clock that was wrong, ns.
+/// An offset greater than this is not drift but a wrong clock, ns.
 const FAR_NS: u64 = 1_000_000_000;
-/// It is led back faster, so that it is gone after days and not after years, millionths.
+/// Faster slew rate for such an offset, so that it is gone in days instead of years, millionths.
 pub const FAR_SLEW_PPM: i64 = 50_000;
-/// The received time is too low by the delay of its message, so the greatest distance counts; and as the leader slews
-/// its own, and both clocks theirs, each second takes so much off it, millionths.
+/// Rate at which a heard offset fades, millionths. A received time is too low by the delay of its message, so the greatest offset is kept.
+/// It fades because the leader slews its own offset, and both machines slew their clocks.
 const FADING_PPM: i64 = FAR_SLEW_PPM + 4 * SLEW_PPM_MAX;
 
-/// Nobody's clock says more, ns since the epoch: the year 2262.
+/// Latest plausible time, ns since the epoch: the year 2262.
 const TIME_NS_MAX: u64 = i64::MAX as u64;
 
-/// How far the stream's time is ahead of this machine's clock.
+/// Offset of the stream's time from this machine's clock.
 ///
 /// ```
 /// use gapless_agent::Now;
@@ -40,30 +40,30 @@ const TIME_NS_MAX: u64 = i64::MAX as u64;
 #[derive(Clone, Debug, Default)]
 pub struct StreamTime {
     ahead_ns: i64,
-    /// Whether a leader sent it, or this machine has led with it.
+    /// Whether a leader sent the offset, or this machine has led with it.
     is_known: bool,
-    /// Monotonic time at which the distance was last changed.
+    /// Monotonic time of the last change of the offset.
     changed_ns: u64,
-    /// The time of the last frame, as this machine begins to lead.
+    /// Time of the last frame, when this machine begins to lead.
     begins_behind_ns: Option<u64>,
 }
 
 impl StreamTime {
-    /// Of a stream whose last frame is of `last_ns`. Where this machine leads from the beginning and its clock is
-    /// earlier than that frame, time goes on from there, and does not stand still until the clock is as far.
+    /// Time of a stream whose last frame is at `last_ns`. If this machine leads from the start and its clock is earlier, time continues
+    /// from that frame instead of standing still until the clock catches up.
     #[must_use]
     pub const fn after(last_ns: u64) -> Self {
         Self { ahead_ns: 0, is_known: false, changed_ns: 0, begins_behind_ns: Some(last_ns) }
     }
 
-    /// From now on this machine leads, after a frame of `last_ns`, as for [`StreamTime::after`].
+    /// Begins to lead after a frame at `last_ns`, as for [`StreamTime::after`].
     pub const fn begin_to_lead_behind(&mut self, last_ns: u64) {
         self.begins_behind_ns = Some(last_ns);
         self.is_known = true;
     }
 
-    /// The time of the stream, where this machine leads. It leans towards this machine's clock by [`SLEW_PPM_MAX`], and by
-    /// [`FAR_SLEW_PPM`] as long as it is more than a second away.
+    /// Time of the stream while this machine leads. It is slewed towards this machine's clock by [`SLEW_PPM_MAX`], or by [`FAR_SLEW_PPM`]
+    /// while it is more than a second away.
     #[inline]
     pub fn lead(&mut self, now: Now) -> Now {
         if self.ahead_ns != 0 || self.begins_behind_ns.is_some() {
@@ -93,7 +93,7 @@ impl StreamTime {
         behind_ns.map_or(self.ahead_ns, |behind_ns| behind_ns.max(self.ahead_ns))
     }
 
-    /// The leader has said that it is `stream_ns`. `false` if it never is, and then nothing has changed.
+    /// Takes over the leader's time `stream_ns`. `false`, without any change, if that time is implausible.
     pub fn observe(&mut self, stream_ns: u64, now: Now) -> bool {
         if stream_ns > TIME_NS_MAX {
             return false;
@@ -111,20 +111,20 @@ impl StreamTime {
         true
     }
 
-    /// The stream's time; `None` as long as nobody has led or sent it.
+    /// Time of the stream; `None` until this machine has led or heard a leader.
     #[must_use]
     pub fn at(&self, now: Now) -> Option<u64> {
         self.is_known.then(|| now.epoch_ns.saturating_add_signed(self.ahead_at(now)))
     }
 
-    /// How far it is ahead of this machine's clock, ns; `None` as [`StreamTime::at`].
+    /// Offset from this machine's clock, ns; `None` as for [`StreamTime::at`].
     #[must_use]
     pub fn ahead_ns(&self, now: Now) -> Option<i64> {
         self.is_known.then(|| self.ahead_at(now))
     }
 }
 
-/// From `from_ns` to `to_ns`, as far as that fits.
+/// Difference from `from_ns` to `to_ns`, saturated.
 fn distance_ns(to_ns: u64, from_ns: u64) -> i64 {
     let distance = i128::from(to_ns) - i128::from(from_ns);
     distance.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn without_another_time_it_is_this_machines() {
+    fn defaults_to_local_clock() {
         let mut time = StreamTime::after(START.epoch_ns - 1);
         assert_eq!((time.at(START), time.ahead_ns(START)), (None, None));
         for passed_ns in [0, 1, SECOND, HOUR] {
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!((time.at(after(HOUR)), time.ahead_ns(after(HOUR))), (Some(after(HOUR).epoch_ns), Some(0)));
     }
 
-    /// Leads for so many pieces of 10 ms, in each of which so much time passes.
+    /// Leads for `pieces` intervals of 10 ms, each of which advances the stream by `passes_ns`.
     fn lead_on(time: &mut StreamTime, pieces: std::ops::Range<u64>, passes_ns: u64) -> u64 {
         let mut before_ns = time.at(after(pieces.start * SECOND / 100)).unwrap();
         for piece in pieces {
@@ -168,13 +168,13 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_behind_the_last_frame_is_reached_slowly_and_time_never_stands_still() {
+    fn time_slews_to_a_late_clock() {
         let mut time = StreamTime::default();
         let last_ns = START.epoch_ns + 6 * SECOND;
         time.begin_to_lead_behind(last_ns);
         assert_eq!(time.at(START), Some(last_ns));
         assert_eq!(time.lead(START).epoch_ns, last_ns);
-        // 5 s of them in 100 s, then the last one in 2,000 s.
+        // 5 s of the offset in 100 s, then the last second in 2,000 s.
         lead_on(&mut time, 0..10_000, SECOND / 100 - 500_000);
         assert_eq!(time.ahead_ns(after(100 * SECOND)), Some(SECOND as i64));
         lead_on(&mut time, 10_000..210_000, SECOND / 100 - 5_000);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn often_asked_it_is_slewed_as_fast() {
+    fn slew_ignores_polling_rate() {
         let (mut often, mut seldom) = (StreamTime::default(), StreamTime::default());
         for time in [&mut often, &mut seldom] {
             assert!(time.observe(START.epoch_ns - HOUR, START));
@@ -197,16 +197,16 @@ mod tests {
     }
 
     #[test]
-    fn of_what_is_heard_what_was_under_way_the_shortest_counts() {
+    fn least_delayed_message_counts() {
         let mut time = StreamTime::default();
         let delays_ms = [40, 3, 900, 1, 170, 5_000];
         for (second, delay_ms) in delays_ms.into_iter().enumerate() {
             let now = after(second as u64 * SECOND);
             assert!(time.observe(now.epoch_ns + HOUR - delay_ms * 1_000_000, now));
         }
-        // The one with 1 ms, less what has faded in two seconds.
+        // The message with 1 ms, less the fading of two seconds.
         assert_eq!(time.ahead_ns(START), Some(HOUR as i64 - 1_000_000 - 2 * 52_000_000));
-        // Another leader goes on with it, and is believed also where it says less.
+        // A new leader's time is accepted even if it is lower.
         for second in 6..1_000 {
             let now = after(second * SECOND);
             assert!(time.observe(now.epoch_ns + HOUR - 10 * SECOND, now));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_never_is_changes_nothing() {
+    fn implausible_time_is_ignored() {
         let mut time = StreamTime::default();
         assert!(!time.observe(u64::MAX, START) && !time.observe(TIME_NS_MAX + 1, START));
         assert_eq!(time.ahead_ns(START), None);

@@ -1,5 +1,5 @@
-//! [`SyncThread`]: the helper thread of the tiers that put everything on the device: it blocks in a sync, and frames
-//! journaled meanwhile are the next group.
+//! [`SyncThread`]: the helper thread of the tiers that sync to the device. It blocks in a sync; frames journaled meanwhile form the next
+//! group.
 
 use gapless_agent::thread::spawn_helper;
 use gapless_agent::{CpuMask, Waker};
@@ -7,7 +7,7 @@ use gapless_journal::Syncer;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Between the thread and those that ask. `E` is how far something is: an end that the caller names.
+/// Progress shared by the thread and its users. `E` is an end position, of the caller's type.
 struct Progress<E> {
     journaled: E,
     synced: E,
@@ -23,12 +23,12 @@ struct SharedProgress<E> {
 
 impl<E> SharedProgress<E> {
     fn lock(&self) -> MutexGuard<'_, Progress<E>> {
-        // No holder leaves it half changed.
+        // No holder leaves it in an inconsistent state.
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The journaling side's end.
+/// Handle of the journaling side.
 pub struct SyncRequests<E>(Arc<SharedProgress<E>>);
 
 impl<E> Clone for SyncRequests<E> {
@@ -37,15 +37,14 @@ impl<E> Clone for SyncRequests<E> {
     }
 }
 
-/// The thread; dropping it stops it after what was asked for is on the device.
+/// The sync thread; dropping it stops it after all requested ends are on the device.
 pub struct SyncThread<E> {
     shared: Arc<SharedProgress<E>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl<E: Copy + Default + PartialEq + Send + 'static> SyncThread<E> {
-    /// Starts the thread, on `cpus` where they are given, which hands each end that it has synced to `on_synced` and
-    /// wakes `downstream`.
+    /// Starts the thread, on `cpus` if given. It passes each synced end to `on_synced` and wakes `downstream`.
     ///
     /// # Errors
     /// No thread can be started.
@@ -72,7 +71,7 @@ impl<E: Copy + Default + PartialEq + Send + 'static> SyncThread<E> {
                         on_synced(end);
                         of_thread.lock().synced = end;
                     }
-                    // Never tried again: it cannot be known which data the device has lost.
+                    // Never retried: there is no way to know which data the device has lost.
                     Err(error) => of_thread.lock().failure = Some(error.to_string()),
                 }
                 downstream.iter().for_each(Waker::wake);
@@ -88,7 +87,7 @@ impl<E: Copy + Default + PartialEq + Send + 'static> SyncThread<E> {
 }
 
 impl<E: Copy + PartialEq> SharedProgress<E> {
-    /// Waits until more is journaled than synced; `None` when there is no more and the thread is to stop.
+    /// Waits until more is journaled than synced; `None` if nothing is left and the thread is to stop.
     fn next_group(&self) -> Option<E> {
         let mut progress = self.lock();
         while progress.journaled == progress.synced && !progress.is_stopping {
@@ -100,7 +99,7 @@ impl<E: Copy + PartialEq> SharedProgress<E> {
     }
 }
 
-/// Makes a panic of the thread a failure that the journaling side sees.
+/// Turns a panic of the thread into a failure that the journaling side sees.
 struct Watch<'a, E> {
     shared: &'a SharedProgress<E>,
     has_ended: bool,
@@ -119,14 +118,14 @@ impl<E> Drop for SyncThread<E> {
         self.shared.lock().is_stopping = true;
         self.shared.changed.notify_all();
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been reported by its message already.
+            // The message of a panic has been printed already.
             let _ = thread.join();
         }
     }
 }
 
 impl<E: Copy> SyncRequests<E> {
-    /// Everything before `end` is journaled and wants to be synced.
+    /// Requests a sync of everything before `end`, which is journaled.
     pub fn journaled(&self, end: E) {
         let mut progress = self.0.lock();
         progress.journaled = end;
@@ -136,10 +135,10 @@ impl<E: Copy> SyncRequests<E> {
         }
     }
 
-    /// Up to where everything is on the device.
+    /// End of the synced part.
     ///
     /// # Errors
-    /// Why syncing has failed, for ever: it cannot be known which data the device lost.
+    /// Reason of the failed sync, which is final: there is no way to know which data the device has lost.
     pub fn synced(&self) -> Result<E, String> {
         let progress = self.0.lock();
         progress.failure.clone().map_or(Ok(progress.synced), Err)

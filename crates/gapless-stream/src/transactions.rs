@@ -1,38 +1,37 @@
-//! [`Transactions`]: speculative execution of a service. Where it leads, its handlers run before a command enters the
-//! stream, and the transaction that they made enters it (decision 26).
+//! [`Transactions`]: speculative execution of a service. On the leader its handlers run before a command enters the stream, and the
+//! resulting transaction enters in its place (decision 26).
 
 use crate::sequencer::Sequencer;
 use gapless_wire::{FrameHeader, control::TimerFired};
 
-/// What has become of a command that was handed in.
+/// Outcome of running a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Execution {
-    /// Its transaction is made.
+    /// The transaction is made.
     Done,
-    /// It cannot be run yet; nothing has changed. It is dropped, and so is what its session sends behind it, until
-    /// [`Transactions::ready`] names the session, whose publisher then sends all of it again. Other sessions go on.
+    /// Cannot run yet; nothing has changed. The command is dropped with all later frames of its session. When [`Transactions::ready`] names
+    /// the session, its publisher resends them. Other sessions continue.
     Later,
 }
 
 /// Runs handlers for an [`Ingress`](crate::Ingress) that leads, and makes transactions of their changes.
 ///
-/// Everything happens in the order of the stream: each command is appended before the next is handed in, and nothing is
-/// handed in before [`Transactions::poll`] has said that it can be run.
+/// Calls follow the order of the stream: each command is appended before the next is passed in, and none is passed in before
+/// [`Transactions::poll`] has returned true.
 pub trait Transactions: Send {
-    /// This member leads from now on, in `term`, after the frame `last_sequence`: the state is wanted as it is there.
+    /// Starts leading in `term`, after the frame `last_sequence`: handlers need the state at that frame.
     fn lead(&mut self, term: u64, last_sequence: u64);
 
-    /// This member leads no more. The last frame that it appended is `last_sequence`; that may be cut.
+    /// Stops leading. The last frame appended here is `last_sequence`, and may be truncated.
     fn follow(&mut self, last_sequence: u64);
 
-    /// Called in each turn of one that leads. Whether handlers can be run now, after the frame `last_sequence`.
+    /// Called in each turn of a leader. Returns whether handlers can run now, after the frame `last_sequence`.
     fn poll(&mut self, last_sequence: u64) -> bool;
 
-    /// Runs the handler of the command with this `header`: its sequence and time are those of the first frame of the
-    /// transaction, its `session_seq` the last of the command. Appends the transaction to `out`, which is empty: at most
-    /// `length_max` bytes. `sequencer` knows which sessions are open.
+    /// Runs the handler of the command with this `header`. Sequence and time are those of the transaction's first frame; `session_seq` is
+    /// the last one of the command. Appends at most `length_max` bytes to `out`, which is empty. `sequencer` knows the open sessions.
     ///
-    /// Of a command that is run there always is a transaction: one whose handler fails says that it was refused, and changes nothing.
+    /// A command that is run always has a transaction: if its handler fails, the transaction records the refusal and changes nothing.
     fn command(
         &mut self,
         header: &FrameHeader,
@@ -42,25 +41,24 @@ pub trait Transactions: Send {
         out: &mut Vec<u8>,
     ) -> Execution;
 
-    /// A command of a session that waits for [`Transactions::ready`], or a part of it, was dropped; it comes again.
+    /// Called when a command, or part of one, was dropped in a session that waits for [`Transactions::ready`]; it is resent.
     fn dropped(&mut self, _header: &FrameHeader, _payload: &[u8]) {}
 
-    /// A session that waits does not come any more: its publisher has gone, or it is closed.
+    /// Called when a waiting session ends: its publisher has gone, or it was closed.
     fn gone(&mut self, _session: u64) {}
 
-    /// A session of which a command could not be run before, and can be now; each once. Asked in each turn, behind
-    /// [`Transactions::poll`].
+    /// Returns a session whose deferred command can run now, each once. Called in each turn, after [`Transactions::poll`].
     fn ready(&mut self) -> Option<u64> {
         None
     }
 
-    /// The stream has got the mark from which on the service acts as this version.
+    /// Called for the mark from which on the service runs as this version.
     fn become_version(&mut self, _version: u32) {}
 
-    /// Whether this timer is still set. One that is not has no place in the stream.
+    /// Whether this timer is still set; a cancelled one must not enter the stream.
     fn is_set(&self, fired: TimerFired) -> bool;
 
-    /// As [`Transactions::command`], for a timer that is set.
+    /// Like [`Transactions::command`], for a timer that is set.
     fn timer(
         &mut self,
         header: &FrameHeader,
@@ -70,7 +68,7 @@ pub trait Transactions: Send {
         out: &mut Vec<u8>,
     );
 
-    /// `session` has acknowledged its notices up to `number`.
+    /// Called when `session` has acknowledged its notices up to `number`.
     fn acknowledged(&mut self, session: u64, number: u64);
 
     fn closed(&mut self, session: u64);

@@ -12,24 +12,23 @@ use gapless_wire::control::RefusalCode;
 use std::time::{Duration, Instant};
 
 impl Client {
-    /// Sends `payload` and waits for the reply. A service that is restarted meanwhile is connected to
-    /// again; the command has its effect once. Where the session's window or the ring to the service is full, or the session is
-    /// not open, that is waited for first.
+    /// Sends `payload` and waits for the reply. Reconnects to a service that is restarted meanwhile; the command takes effect once. If the
+    /// session's window or the ring to the service is full, or the session is not open, it first waits for that.
     ///
-    /// Other messages that arrive meanwhile, notices and the replies to other commands, are handed out by the next
-    /// [`Client::poll`], in its order. A client that calls and never polls keeps it: the service refuses a command once
-    /// its session has 1,024 notices that were not taken.
+    /// Other messages that arrive meanwhile, notices and replies to other commands, are delivered by the next [`Client::poll`], in their
+    /// order. A client that calls and never polls keeps them. The service refuses a command once its session has 1,024 unacknowledged
+    /// notices.
     ///
     /// # Errors
-    /// Each names the state of the command:
-    /// - not sent: [`ClientError::WindowFull`], [`ClientError::NotOpen`] and [`LogError::Full`], where there was no room within
-    ///   `timeout`; the other errors of [`Client::send`]; [`ClientError::Disconnected`] and [`ClientError::TimedOut`], where the
-    ///   service is gone before there was room;
-    /// - sent, its outcome unknown: [`ClientError::OutcomeUnknown`], with its number, where there is no reply within `timeout`
-    ///   or the service is gone and does not come back in that time;
+    /// Each states what happened to the command:
+    /// - not sent: [`ClientError::WindowFull`], [`ClientError::NotOpen`] and [`LogError::Full`], if there was no room within `timeout`; the
+    ///   other errors of [`Client::send`]; [`ClientError::Disconnected`] and [`ClientError::TimedOut`], if the service was gone before
+    ///   there was room;
+    /// - sent, outcome unknown: [`ClientError::OutcomeUnknown`], with its number, if there is no reply within `timeout`, or the service is
+    ///   gone and does not come back in that time;
     /// - refused: [`ClientError::Refused`];
-    /// - done: [`ClientError::ReplyTooLong`], whose reply nobody has;
-    /// - its session is lost: [`ClientError::NoSuchSession`]; the stream does not contain what this client has seen:
+    /// - done: [`ClientError::ReplyTooLong`], whose reply is lost;
+    /// - session lost: [`ClientError::NoSuchSession`]; the stream does not contain the history that this client has seen:
     ///   [`ClientError::OtherHistory`].
     pub fn call(
         &mut self,
@@ -52,7 +51,7 @@ impl Client {
                 Err(ClientError::WindowFull { .. } | ClientError::NotOpen) if self.now() < deadline => {
                     (waits.until(deadline), "room for a command in its session")
                 }
-                // Nobody says when there is room in the ring.
+                // Room in the ring causes no wake-up.
                 Err(ClientError::Log(LogError::Full { .. })) if self.now() < deadline => {
                     (deadline.min(self.now() + RESEND_INTERVAL), "room for a command in the ring")
                 }
@@ -82,7 +81,7 @@ impl Client {
         }
     }
 
-    /// The error for a command without a reply in time.
+    /// Error text for a command without a reply in time.
     pub(super) fn why_no_reply(&self, key: SessionKey, number: u64, timeout: Duration) -> String {
         let (peer, milliseconds) = (self.peer(), timeout.as_millis());
         if self.is_accepted(key, number) {
@@ -93,15 +92,14 @@ impl Client {
         format!("no reply from {peer} within {milliseconds} ms")
     }
 
-    /// Whether the stream was said to have the command, by a member that runs no service.
+    /// Whether the stream is known to have the command, from a member that runs no service.
     pub(super) fn is_accepted(&self, key: SessionKey, number: u64) -> bool {
         let (session, accepted) = self.accepted;
         accepted >= number && self.session_id(key) == Some(session)
     }
 
-    /// Takes what has come, or sleeps until something does, at most until `until`. Keeps for the next poll every
-    /// message but the reply to the session's command `number`. A service that is gone is connected to again, until the end
-    /// of `limit`.
+    /// Takes messages that have arrived, or sleeps until one arrives, at most until `until`. Keeps every message but the reply to the
+    /// session's command `number` for the next poll. Reconnects to a service that is gone, until the end of `limit`.
     pub(super) fn await_reply(
         &mut self,
         key: SessionKey,
@@ -111,7 +109,7 @@ impl Client {
     ) -> Result<Option<Result<OwnedReply, ClientError>>, ClientError> {
         let mut answer = None;
         let mut deferred = Deferred::default();
-        // Replies kept before are not looked at again.
+        // Replies kept before are not checked again.
         let earlier = std::mem::take(&mut self.deferred.messages);
         self.awaits_reply = true;
         let polled = self.poll_into(usize::MAX, &mut |incoming| match incoming {
@@ -139,7 +137,7 @@ impl Client {
         }
         let left = until.saturating_duration_since(self.now());
         let slept = match polled {
-            // A reply may have made room for the frames that wait for it.
+            // A reply may have made room for frames waiting to be resent.
             Ok(_) if is_new || left.is_zero() => Ok(()),
             Ok(_) => self.sleep_for_reply(left),
             Err(error) => Err(error),
@@ -154,10 +152,10 @@ impl Client {
     }
 }
 
-/// The error of a client that has found no service again, with the reason of the failure before, if it is known.
+/// Error of a client that could not reconnect, with the reason of the earlier failure if it is known.
 fn with_cause(error: ClientError, peer: String, reason: Option<String>) -> ClientError {
     match (error, reason) {
-        // Errors with the reason, in the same process; and those by which callers decide.
+        // Errors that have the reason already, in the same process; and those by which callers decide.
         (
             error @ (ClientError::Disconnected { .. }
             | ClientError::NoSuchSession(_)

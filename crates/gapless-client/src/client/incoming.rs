@@ -1,4 +1,4 @@
-//! The messages that a poll hands out, and the effect of each on its session.
+//! Messages delivered by a poll, and the effect of each on its session.
 
 use super::session::{Answered, Session};
 use crate::ClientError;
@@ -8,83 +8,83 @@ use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Encoding, Frame, Kind};
 use rustc_hash::FxHashMap;
 
-/// Something from the service.
+/// A message from the service.
 #[derive(Debug)]
 pub enum Incoming<'a> {
     /// A session is open.
     Opened { session: SessionKey },
     /// The reply to a command.
     Reply {
-        /// The command's.
+        /// Session of the command.
         session: SessionKey,
-        /// The service's reply.
+        /// Reply of the service.
         reply: Reply<'a>,
-        /// Whether this command had no reply before; false for the answer to a repeat.
+        /// Whether this is the command's first reply; false for the answer to a repeat.
         first: bool,
     },
-    /// A message from the service that nobody asked for.
+    /// An unsolicited message from the service.
     Notice {
-        /// The session that it is for.
+        /// Session that it is addressed to.
         session: SessionKey,
-        /// Its session_seq counts the notices of this session.
+        /// The message; its session_seq counts the notices of this session.
         notice: Reply<'a>,
     },
-    /// The service no longer knows the session: it has expired, or the stream is a new incarnation. Commands without a
-    /// reply may have had their effect or not. Its token opens a new session, with another key.
+    /// The service no longer knows the session: it has expired, or the stream is a new incarnation. Commands without a reply may or may not
+    /// have taken effect. Its token opens a new session, with another key.
     SessionLost { session: SessionKey },
 }
 
 /// A message from the service.
 #[derive(Clone, Copy, Debug)]
 pub struct Reply<'a> {
-    /// The command's number in its session.
+    /// Number of the command in its session.
     pub session_seq: u64,
-    /// The command's place in the total order.
+    /// Position of the command in the total order.
     pub sequence: u64,
-    /// The command's sequenced time, ns since the epoch.
+    /// Sequenced time of the command, ns since the epoch.
     pub timestamp_ns: u64,
-    /// Schema id << 16 | template id; 0 where the handler gave no reply.
+    /// Schema id << 16 | template id; 0 if the handler gave no reply.
     pub schema: u32,
-    /// How the payload is encoded.
+    /// Encoding of the payload.
     pub encoding: Encoding,
-    /// CRC-32C of the payload's last fragment, as the service computed it.
+    /// CRC-32C of the payload's last fragment, as computed by the service.
     pub payload_crc: u32,
-    /// The payload, of all fragments.
+    /// Payload, of all fragments.
     pub payload: &'a [u8],
-    /// Set if the command was refused; the payload is then not the service's.
+    /// Set if the command was refused; the payload is then not the service's own.
     pub refusal: Option<Refusal<'a>>,
 }
 
-/// A reply that outlives the poll that brought it.
+/// A reply that outlives its poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedReply {
-    /// The command's place in the total order.
+    /// Position of the command in the total order.
     pub sequence: u64,
-    /// The command's sequenced time, ns since the epoch.
+    /// Sequenced time of the command, ns since the epoch.
     pub timestamp_ns: u64,
-    /// Schema id << 16 | template id; 0 where the handler gave no reply.
+    /// Schema id << 16 | template id; 0 if the handler gave no reply.
     pub schema: u32,
-    /// How the payload is encoded.
+    /// Encoding of the payload.
     pub encoding: Encoding,
     pub payload: Vec<u8>,
 }
 
 impl OwnedReply {
-    /// As [`Reply::is_acknowledgement`].
+    /// Like [`Reply::is_acknowledgement`].
     #[must_use]
     pub const fn is_acknowledgement(&self) -> bool {
         is_acknowledgement(self.schema, self.payload.as_slice())
     }
 }
 
-/// Of a message that was not refused.
+/// For a message that was not refused.
 const fn is_acknowledgement(schema: u32, payload: &[u8]) -> bool {
     schema == 0 && payload.is_empty()
 }
 
 impl<'a> Reply<'a> {
-    /// Whether the command is done and its handler gave no reply. An empty reply that a handler gives has the schema of
-    /// a message; one of schema 0, which is that of no message, counts as none.
+    /// Whether the command is done and its handler gave no reply. An empty reply of a handler has the schema of its message; schema 0,
+    /// which no message has, counts as no reply.
     #[must_use]
     pub const fn is_acknowledgement(&self) -> bool {
         self.refusal.is_none() && is_acknowledgement(self.schema, self.payload)
@@ -109,7 +109,7 @@ impl<'a> Reply<'a> {
         })
     }
 
-    /// The refusal as an error, if it is one.
+    /// Error for a refusal.
     pub(super) fn refused(&self) -> Option<ClientError> {
         let refusal = self.refusal.as_ref()?;
         if refusal.code == RefusalCode::ReplyTooLong {
@@ -119,7 +119,7 @@ impl<'a> Reply<'a> {
         Some(ClientError::Refused { code, detail, reason })
     }
 
-    /// A copy, or the refusal as an error.
+    /// Owned copy, or the error for a refusal.
     pub(super) fn owned(&self) -> Result<OwnedReply, ClientError> {
         if let Some(error) = self.refused() {
             return Err(error);
@@ -134,13 +134,13 @@ impl<'a> Reply<'a> {
     }
 }
 
-/// A message that came while one reply was awaited, kept for the next poll.
+/// A message that arrived while one reply was awaited, kept for the next poll.
 pub(super) struct DeferredMessage {
     pub session: SessionKey,
-    /// Of a reply: whether it was the first. A notice has not been counted yet.
+    /// For a reply, whether it was the first; `None` for a notice, which is not counted yet.
     first: Option<bool>,
     is_refused: bool,
-    /// But for the payload and the refusal that is in it.
+    /// The reply without its payload and refusal.
     reply: Reply<'static>,
     payload: Vec<u8>,
 }
@@ -156,13 +156,13 @@ impl DeferredMessage {
         }
     }
 
-    /// The number of a notice; `None` of a reply.
+    /// Number of a notice; `None` for a reply.
     pub fn notice_number(&self) -> Option<u64> {
         self.first.is_none().then_some(self.reply.session_seq)
     }
 
     pub fn incoming(&self) -> Incoming<'_> {
-        // It was read from these bytes before.
+        // It was parsed from these bytes before.
         let refusal = if self.is_refused { Refusal::from_bytes(&self.payload) } else { None };
         let reply = Reply { payload: &self.payload, refusal, ..self.reply };
         match self.first {
@@ -172,15 +172,15 @@ impl DeferredMessage {
     }
 }
 
-/// Whether a frame says that the stream has a message, without its effects: a service's answer has a place in the
-/// order. So answer event streams, and members on which no service runs.
+/// Whether a frame states that the stream has a message, without its outcome: the answer of a service has a sequence. Event streams answer
+/// this way, and members that run no service.
 #[cold]
 pub(super) fn is_of_no_service(frame: &Frame<'_>) -> bool {
     frame.kind() == Kind::Reply && frame.session_seq() != 0 && frame.flags() & REFUSED_FLAG == 0
 }
 
-/// One whole message from the service, to the session `key` if it is known. Returns from where a session's
-/// commands are to be sent again.
+/// Handles one whole message from the service, to the session `key` if it is known. Returns the number from which a session's commands must
+/// be resent.
 #[inline]
 pub(super) fn take_message(
     sessions: &mut [Session],
@@ -219,7 +219,7 @@ pub(super) fn take_message(
                 if refusal.code == RefusalCode::NotLeader {
                     return Err(ClientError::NotLeader { leader: refusal.text.to_owned() });
                 }
-                // Frames that were sent wait in the ring, and are taken.
+                // Frames already sent wait in the ring, and are taken later.
                 if refusal.code == RefusalCode::Throttled {
                     return Ok(None);
                 }
@@ -256,7 +256,7 @@ mod tests {
     use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH};
 
     #[test]
-    fn a_client_that_is_throttled_waits() {
+    fn throttled_client_waits() {
         let take = |code| {
             let refusal = Refusal { code, detail: 0, text: "wait" };
             let mut bytes = [0; HEADER_LENGTH + 32];

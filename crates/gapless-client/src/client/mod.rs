@@ -1,18 +1,18 @@
-//! [`Client`]: the publisher's side. Opens sessions, sends commands, hands out replies, and keeps
-//! every command until its reply is there, so that nothing is lost or doubled when either side dies.
+//! [`Client`]: the publisher's side. Opens sessions, sends commands, delivers replies, and keeps every command until its reply arrives, so
+//! that none is lost or duplicated when either side dies.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | this | [`Client`]: connecting, sending, polling |
 //! | `call` | [`Client::call`]: one command and its reply |
 //! | `typed_messages` | the same for messages that a schema describes |
-//! | `outcome` | [`Client::outcome`]: the fate of a command; sending one again under its number |
-//! | `saved_session` | [`SavedSession`]: the data that a process keeps, to go on after its death |
-//! | `reconnecting` | going on with the same sessions, there or at another member of a cluster |
-//! | `environment` | time, sleep and connections, which a simulation decides |
+//! | `outcome` | [`Client::outcome`]: the fate of a command; resending one under its number |
+//! | `saved_session` | [`SavedSession`]: data that a process keeps, so that a successor can resume its session |
+//! | `reconnecting` | resuming the same sessions, at the same or another member of a cluster |
+//! | `environment` | time, sleep and connections, replaceable by a simulation |
 //! | `waiting` | sleeping until the service sends something; noticing that it is gone |
 //! | `session` | one session's commands in flight |
-//! | `incoming` | the messages that a poll hands out |
+//! | `incoming` | messages delivered by a poll |
 
 mod call;
 mod environment;
@@ -57,17 +57,17 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use waiting::{CallWaits, SILENCE_MAX, Silence, TimeLimit};
 
-/// How a client connects.
+/// Options of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientOptions {
     /// Sizes of the rings.
     pub link: RingSizes,
-    /// How long a service that is reached may take to accept the client, and opening a session may take. Where nobody listens, connecting
-    /// fails at once. Also how long [`Client::reconnect`] looks for a service.
+    /// Timeout of the handshake with a reachable service, and of opening a session; connection refused is an error at once. Also how long
+    /// [`Client::reconnect`] looks for a service.
     pub timeout: Duration,
-    /// The stream that must be there; zeros for any.
+    /// Stream that the service must have; zeros for any.
     pub identity: StreamIdentity,
-    /// Name and password, for a service that is reached by TCP and accepts known users alone.
+    /// Name and password, for a service reached by TCP that accepts only known users.
     pub credentials: Credentials,
 }
 
@@ -83,7 +83,7 @@ impl Default for ClientOptions {
 }
 
 impl ClientOptions {
-    /// Where there are others, one that does not answer is left for the next one soon.
+    /// With several addresses, a silent one is soon left for the next.
     fn connect_options(&self, has_others: bool) -> ConnectOptions {
         let timeout = if has_others { self.timeout.min(SILENCE_MAX) } else { self.timeout };
         ConnectOptions {
@@ -100,62 +100,62 @@ impl ClientOptions {
 /// A publisher of one stream.
 pub struct Client {
     link: PublisherLink,
-    /// Where to connect again; `None` inside the service's process.
+    /// Addresses for reconnecting; `None` inside the service's process.
     addresses: Option<Addresses<ServiceAddress>>,
-    /// `None`: the machine's own.
+    /// `None` for those of the machine.
     environment: Option<Box<dyn ClientEnvironment>>,
-    /// The stream that it found first: another member serves the same.
+    /// Identity of the first stream found: another member must serve the same.
     identity: StreamIdentity,
-    /// The latest frame that an answer came from.
+    /// Latest frame that an answer came from.
     seen: Seen,
     deferred: Deferred,
-    /// Whether the member that it is connected to does not lead.
+    /// Whether the connected member does not lead.
     was_turned_away: bool,
     options: ClientOptions,
     sessions: Vec<Session>,
-    /// How many commands were sent, in all sessions.
+    /// Number of commands sent, in all sessions.
     sent: u64,
     by_id: FxHashMap<u64, SessionKey>,
-    /// The session that sent last: a reply is most likely its, and then need not be looked for.
+    /// Session that sent last: most replies are for it and need no lookup.
     sent_last: SessionKey,
     by_token: FxHashMap<u128, SessionKey>,
     frame: Vec<u8>,
     assembly: Assembly,
     quiet_polls: QuietPolls,
-    /// The sessions with commands that are to be sent again, each once.
+    /// Sessions with commands to be resent, each once.
     resending: Vec<SessionKey>,
-    /// Whether what else comes is kept for the next poll.
+    /// Whether messages other than the awaited reply are kept for the next poll.
     awaits_reply: bool,
-    /// Whether it has asked for an outcome, and waits for the answer.
+    /// Whether it has asked for an outcome and waits for the answer.
     asks: bool,
-    /// Session and number of the last message that a member that runs no service reported to be in the stream.
+    /// Session and number of the last message that a member without a service reported to be in the stream.
     accepted: (u64, u64),
     silence: Silence,
 }
 
-/// The prefix of the address of a service that is reached by TCP.
+/// Prefix of the address of a service reached by TCP.
 pub const TCP_PREFIX: &str = "tcp:";
-/// The largest window of commands in flight: a service keeps a reply for each.
+/// Largest window of commands in flight: a service keeps a reply for each.
 pub const WINDOW_COMMANDS_MAX: u32 = 64;
 
 impl Client {
-    /// Connects to the service that listens at `path`, a socket of this machine; or by TCP, to a member of a cluster that has
-    /// a port for clients: `tcp:` and a host with a port, such as `tcp:alpha.example:9200`.
+    /// Connects to the service that listens at `path`, a socket of this machine; or by TCP to a cluster member with a port for clients:
+    /// `tcp:` and a host with a port, such as `tcp:alpha.example:9200`.
     ///
     /// # Errors
-    /// Nobody listens; the stream is another one; no answer in time.
+    /// Connection refused; another stream; no answer in time.
     pub fn connect(path: impl AsRef<Path>, options: ClientOptions) -> Result<Self, ClientError> {
         Self::connect_any(&[path], options)
     }
 
-    /// Connects to the first of a cluster's members that lets it in, each at one of `paths`, as for [`Client::connect`]. It
-    /// goes to the leader by itself: from a member that does not lead to the one that it names, or to the next.
+    /// Connects to the first of a cluster's members that admits it, each at one of `paths`, as for [`Client::connect`]. It finds the leader
+    /// itself: a member that does not lead names the leader, or the next member is tried.
     ///
     /// # Errors
-    /// As for [`Client::connect`], of the last one.
+    /// As for [`Client::connect`], of the last attempt.
     ///
     /// # Panics
-    /// If there is no path.
+    /// If `paths` is empty.
     pub fn connect_any(paths: &[impl AsRef<Path>], options: ClientOptions) -> Result<Self, ClientError> {
         let mut addresses = Addresses::new(paths.iter().map(|path| ServiceAddress::new(path.as_ref())).collect());
         let connect_options = options.connect_options(addresses.count() > 1);
@@ -169,17 +169,17 @@ impl Client {
         unreachable!("the last attempt returns")
     }
 
-    /// A client of a service of this process, over the `link` that it has given.
+    /// Creates a client of a service of this process, over a `link` given by the service.
     #[doc(hidden)] // `ServiceHost::connect` is the application's way.
     #[must_use]
     pub fn local(link: PublisherLink, options: ClientOptions) -> Self {
         Self::over(link, None, None, options)
     }
 
-    /// For simulations: connects by `environment`. It takes its time from there, too, and sleeps there.
+    /// For simulations: connects, sleeps and reads the time through `environment`.
     ///
     /// # Errors
-    /// Those of its attempt to connect.
+    /// Errors of the attempt to connect.
     #[doc(hidden)] // For the simulator.
     pub fn connect_in(
         mut environment: Box<dyn ClientEnvironment>,
@@ -221,13 +221,13 @@ impl Client {
         }
     }
 
-    /// The service's answer at the handshake.
+    /// Answer of the service at the handshake.
     #[must_use]
     pub const fn welcome(&self) -> &Welcome {
         &self.link.welcome
     }
 
-    /// The promise of a reply.
+    /// Durability that a reply promises.
     #[must_use]
     pub fn tier(&self) -> Option<Tier> {
         Tier::from_value(self.link.welcome.tier)
@@ -237,12 +237,12 @@ impl Client {
         self.addresses.as_ref().map_or_else(|| THIS_PROCESS.to_owned(), |all| all.current().given())
     }
 
-    /// Opens the session of `token`, or finds it again: the same token names the same session, also
-    /// for a process that was started anew. `window_messages` (1..=64) commands may be in flight. Where the service has
-    /// lost the session ([`Incoming::SessionLost`]), it is a new one, with another key.
+    /// Opens the session of `token`, or finds it again: the same token names the same session, also for a restarted process.
+    /// `window_messages` (1..=64) commands may be in flight. If the service has lost the session ([`Incoming::SessionLost`]), this opens a
+    /// new one, with another key.
     ///
-    /// Messages that arrive meanwhile for other sessions are handed out by the next poll. A member of a cluster that
-    /// does not lead is left for another.
+    /// Messages for other sessions that arrive meanwhile are delivered by the next poll. The client leaves a cluster member that does not
+    /// lead for another.
     ///
     /// # Errors
     /// A token of 0 or a window out of range; no answer in time; the service is gone.
@@ -278,8 +278,8 @@ impl Client {
         Ok(key)
     }
 
-    /// As [`Client::open_session`], without waiting: the session can be used once
-    /// [`Incoming::Opened`] came. Opening many sessions this way takes one round trip.
+    /// Like [`Client::open_session`], without waiting: the session can be used after [`Incoming::Opened`]. Opening many sessions this way
+    /// takes one round trip.
     ///
     /// # Errors
     /// A token of 0 or a window out of range; the ring is full; the service is gone.
@@ -303,9 +303,8 @@ impl Client {
         Ok(key)
     }
 
-    /// Closes a session for good: the stream forgets it with its kept replies and its notices, and its token
-    /// opens a new session from then on. There is no answer; if the service dies before it has taken the
-    /// close, the session lives until it expires.
+    /// Closes a session for good: the stream forgets it with its kept replies and notices, and its token opens a new session afterwards.
+    /// There is no answer; if the service dies before it has taken the close, the session lives until it expires.
     ///
     /// # Errors
     /// [`ClientError::InFlight`] while commands have no reply; [`ClientError::NoSuchSession`] if it is not
@@ -324,7 +323,7 @@ impl Client {
         self.by_id.remove(&id);
         self.by_token.remove(&session.token());
         session.lost();
-        // A closed session receives nothing late.
+        // A closed session receives no late messages.
         self.deferred.messages.retain(|message| message.session != key);
         self.flush();
         Ok(())
@@ -345,22 +344,21 @@ impl Client {
         self.sessions.get(key.index()).ok_or(ClientError::NoSuchSession(key))
     }
 
-    /// The stream's identifier of a session, once it is open.
+    /// Identifier of a session in the stream, once it is open.
     #[must_use]
     pub fn session_id(&self, key: SessionKey) -> Option<u64> {
         self.sessions.get(key.index()).and_then(Session::id)
     }
 
-    /// The session's next number, that of the next command if it has one frame; 1 for a session that is new to the
-    /// stream. It tells a process that was started anew how far its predecessor came: [`Client::outcome`] gives the
-    /// fate of each number below it. Each frame of a longer command has a number, and each acknowledgement of notices,
-    /// which [`Client::poll`] alone sends.
+    /// Next number of the session, which the next command gets if it has one frame; 1 for a session new to the stream. It tells a restarted
+    /// process how far its predecessor came: [`Client::outcome`] gives the fate of each number below it. Each frame of a longer command
+    /// uses a number, and so does each acknowledgement of notices, which only [`Client::poll`] sends.
     #[must_use]
     pub fn next_session_seq(&self, key: SessionKey) -> Option<u64> {
         self.sessions.get(key.index()).filter(|session| session.is_open()).map(Session::next_session_seq)
     }
 
-    /// How many commands of a session have no reply yet.
+    /// Number of commands of a session without a reply.
     #[must_use]
     pub fn in_flight(&self, key: SessionKey) -> u32 {
         self.sessions.get(key.index()).map_or(0, Session::in_flight)
@@ -373,11 +371,11 @@ impl Client {
         self.sessions.get(key.index()).is_some_and(Session::has_room)
     }
 
-    /// Sends a command, whose payload of at most `length_max` bytes `encode` writes and returns the length of. Returns
-    /// the command's number in the session, which its reply carries.
+    /// Sends a command. `encode` writes its payload of at most `length_max` bytes and returns the length. Returns the command's number in
+    /// the session, which its reply carries.
     ///
     /// # Errors
-    /// [`ClientError::WindowFull`], [`ClientError::NotOpen`] and [`LogError::Full`]: poll and try again.
+    /// [`ClientError::WindowFull`], [`ClientError::NotOpen`] and [`LogError::Full`]: poll and retry.
     /// [`ClientError::NoSuchSession`]: the service has lost it; open its token again.
     pub fn send(
         &mut self,
@@ -391,8 +389,8 @@ impl Client {
         Ok(number)
     }
 
-    /// As [`Client::send`], but the service sees the command at the next [`Client::flush`] or
-    /// [`Client::poll`]: several commands, one hand-over.
+    /// Like [`Client::send`], but the command becomes visible to the service at the next [`Client::flush`] or [`Client::poll`]: one
+    /// hand-over for several commands.
     ///
     /// # Errors
     /// As for [`Client::send`].
@@ -423,7 +421,7 @@ impl Client {
         Ok(header.session_seq)
     }
 
-    /// A message that may need several frames: encoded into memory of its own, then split.
+    /// Enqueues a message that may need several frames: encoded into a separate buffer, then split.
     #[cold]
     fn enqueue_long(
         &mut self,
@@ -465,24 +463,24 @@ impl Client {
         Ok(last_seq)
     }
 
-    /// Lets the service see everything enqueued.
+    /// Makes everything enqueued visible to the service.
     #[inline]
     pub fn flush(&mut self) {
         self.link.flush();
     }
 
-    /// Takes up to `messages_max` messages from the service and hands each to `take`. Flushes first.
-    /// Returns how many there were.
+    /// Takes up to `messages_max` messages from the service and passes each to `take`. Flushes first. Returns their number.
     ///
     /// # Errors
-    /// [`ClientError::Disconnected`] once the service is gone and everything it sent is taken, which is looked at when nothing
-    /// has come for 50 ms, or where there are other members and this one has owed an answer for a second; [`ClientError::Protocol`] if what it sent is no frame.
+    /// [`ClientError::Disconnected`] once the service is gone and all its messages are taken. That is checked after 50 ms without a
+    /// message. With other members configured, it is also returned after this one has owed an answer for a second.
+    /// [`ClientError::Protocol`] for an invalid frame.
     #[inline]
     pub fn poll(&mut self, messages_max: usize, mut take: impl FnMut(Incoming<'_>)) -> Result<usize, ClientError> {
         self.poll_into(messages_max, &mut take)
     }
 
-    /// [`Client::poll`], compiled once and not for each closure.
+    /// [`Client::poll`], compiled once instead of for each closure.
     fn poll_into(&mut self, messages_max: usize, take: &mut dyn FnMut(Incoming<'_>)) -> Result<usize, ClientError> {
         self.flush();
         let mut messages = 0;
@@ -515,7 +513,7 @@ impl Client {
             let is_of_last = last.is_some_and(|last| last.is_open() && last.id() == Some(frame.session()));
             let key = if is_of_last { Some(self.sent_last) } else { self.by_id.get(&frame.session()).copied() };
             if self.awaits_reply && frame.kind() == Kind::Notice {
-                // It is received once the application has seen it.
+                // A notice counts as received once the application has seen it.
                 if let Some(session) = key {
                     take(Incoming::Notice { session, notice: Reply::new(&frame, whole)? });
                 }
@@ -556,13 +554,13 @@ impl Client {
         } else {
             self.quiet_polls.end();
             self.silence.end();
-            // The service has read the command by now, and its processor perhaps some lines more than that.
+            // By now the service has read the command, and its processor's prefetcher perhaps a few lines more.
             self.link.writer.prefetch();
         }
         Ok(messages)
     }
 
-    /// Messages to these sessions are on their way: the sessions are asked for together. Returns how many messages.
+    /// Prefetches these sessions, for which messages follow. Returns the number of messages.
     #[inline]
     fn prefetch(&self, sessions: &[u64]) -> usize {
         for key in sessions.iter().filter_map(|session| self.by_id.get(session)) {
@@ -571,7 +569,7 @@ impl Client {
         sessions.len()
     }
 
-    /// The next frame's length; it is in `frame` then.
+    /// Reads the next frame into `frame`; returns its length.
     #[inline]
     fn next_frame(&mut self) -> Result<Option<usize>, ClientError> {
         if !self.deferred.frames.is_empty() {
@@ -586,17 +584,17 @@ impl Client {
         Ok(Some(length))
     }
 
-    /// Acknowledges received notices once enough of them have come.
+    /// Acknowledges received notices, once enough have arrived.
     #[cold]
     fn acknowledge_notices(&mut self, key: SessionKey) -> Result<(), ClientError> {
         match self.session(key)?.due_acknowledgement().map(|number| self.acknowledge(key, number)) {
-            // The next notice tries again.
+            // The next notice retries.
             Some(Err(ClientError::Log(LogError::Full { .. }))) | None => Ok(()),
             Some(other) => other,
         }
     }
 
-    /// Acknowledges the notices up to `number`, by the session's next number.
+    /// Acknowledges the notices up to `number`, with the session's next number.
     fn acknowledge(&mut self, key: SessionKey, number: u64) -> Result<(), ClientError> {
         let session = self.sessions.get_mut(key.index()).ok_or(ClientError::NoSuchSession(key))?;
         let (slot, header) = session.next_command()?;
@@ -613,7 +611,7 @@ impl Client {
         Ok(())
     }
 
-    /// Sends what is to be sent again, as far as there is room, in the order in which it was sent first; the rest is the next poll's.
+    /// Resends commands in their original order, as far as there is room; the next poll continues.
     #[cold]
     fn resend(&mut self) -> Result<(), ClientError> {
         let Self { sessions, resending, link, .. } = self;
@@ -633,7 +631,7 @@ impl Client {
             }
         }
         resending.drain(..).for_each(|key| sessions[key.index()].set_resend_from(None));
-        // Of each session the first one counts: the numbers of a session rise with the places.
+        // The first command of each session is enough: the numbers of a session rise with the places.
         for (key, first_seq) in left {
             let session = &mut sessions[key.index()];
             if session.resend_from().is_none() {
@@ -645,7 +643,7 @@ impl Client {
         Ok(())
     }
 
-    /// Tries again while the ring is full.
+    /// Retries while the ring is full.
     fn send_patiently(
         &mut self,
         deadline: Instant,
@@ -670,7 +668,7 @@ impl Client {
 
 /// Appends frames that lie back to back, all or none.
 fn append_all(link: &mut PublisherLink, frames: &[u8]) -> Result<(), ClientError> {
-    // Frames enqueued before must not be dropped with a message that does not fit.
+    // A message that does not fit must not drop frames enqueued before it.
     link.flush();
     let mut position = 0;
     while position < frames.len() {

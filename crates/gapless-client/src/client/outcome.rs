@@ -1,5 +1,4 @@
-//! The outcome of a command, also of one that a process has sent which has died since; and sending one again under the
-//! number that it had.
+//! The outcome of a command, also of one sent by a process that has died; and resending a command under its number.
 
 use super::incoming::OwnedReply;
 use super::session::Known;
@@ -13,46 +12,46 @@ use gapless_wire::control::RefusalCode;
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
 use std::time::Duration;
 
-/// A service that has not answered for so long is asked again.
+/// Interval of repeating an unanswered question.
 const ASK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The outcome of a command.
+/// Outcome of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is done; this is its reply.
+    /// Done, with this reply.
     Done(OwnedReply),
-    /// It was refused, and had no effect.
+    /// Refused, without effect.
     Refused {
-        /// The kind of refusal.
+        /// Kind of refusal.
         code: RefusalCode,
-        /// The application's own code; 0 where its handler has given none.
+        /// Code given by the application's handler; 0 if it gave none.
         detail: u64,
-        /// The service's text.
+        /// Text of the service.
         reason: String,
     },
-    /// It is done; its reply is longer than any may be, and nobody has it.
+    /// Done, but the reply was longer than allowed and is lost.
     ReplyTooLong {
-        /// The command's place in the total order.
+        /// Position of the command in the total order.
         sequence: u64,
-        /// The length that its handler asked for.
+        /// Length that its handler asked for, bytes.
         length_bytes: u64,
     },
-    /// The stream has it, and it will be done or refused once; there was no answer in time, because it is not done yet or
-    /// no service runs where this client is connected. Ask again.
+    /// The stream has it, and it will be done or refused. There was no answer in time, because it is not done yet, or no service runs on
+    /// the connected member. Ask again.
     NotYetDone,
-    /// It has not arrived, has no effect, and never has one unless it is sent again.
+    /// It has not arrived and has no effect, unless it is resent.
     NotArrived {
-        /// The first number that the stream does not have.
+        /// First number that the stream does not have.
         next_session_seq: u64,
     },
-    /// It was done or refused, and its reply made room for those of later commands.
+    /// It was done or refused, and its reply was discarded for those of later commands.
     NoLongerKept {
-        /// The first number whose reply is kept; those of all later ones are.
+        /// First number whose reply is kept, as are those of all later ones.
         first_kept: u64,
     },
-    /// The number is no command's. A command that was to have it has not arrived and never does; it may be sent under another.
+    /// The number does not belong to a command. A command meant for it has not arrived and never will; it may be sent under another number.
     NoCommand {
-        /// The longer command whose frame has this number; `None`: the client has acknowledged notices with it.
+        /// Longer command with a frame of this number; `None` if the client has used it to acknowledge notices.
         part_of: Option<u64>,
     },
 }
@@ -75,20 +74,19 @@ impl Outcome {
 }
 
 impl Client {
-    /// Asks for the fate of the session's command `session_seq`, and waits for the answer: of a command of this
-    /// process, such as one whose [`Client::call`] ended with [`ClientError::OutcomeUnknown`], or of one that had the
-    /// session before (see [`Client::resume_session`]). It changes nothing, and asking again gives the same, as long as
-    /// the reply is kept: until so many numbers later as the session's window has. A service that is restarted
-    /// meanwhile is connected to again.
+    /// Asks for the fate of the session's command `session_seq`, and waits for the answer. The command may be of this process, such as one
+    /// whose [`Client::call`] ended with [`ClientError::OutcomeUnknown`], or of an earlier owner of the session (see
+    /// [`Client::resume_session`]). Asking changes nothing and can be repeated as long as the reply is kept: for as many later numbers as
+    /// the session's window has. Reconnects to a service that is restarted meanwhile.
     ///
-    /// Other messages that arrive meanwhile are handed out by the next [`Client::poll`]; among them, with `first:
-    /// false`, may be the answer once more, where it took longer than 200 ms and was asked for again.
+    /// Other messages that arrive meanwhile are delivered by the next [`Client::poll`]. If the answer took longer than 200 ms, the question
+    /// was repeated, and a second answer with `first: false` may be among them.
     ///
     /// # Errors
-    /// - [`ClientError::OutcomeUnknown`]: this process has sent the command, and there is no answer within `timeout`; or the
-    ///   service is gone and does not come back in that time;
-    /// - [`ClientError::NotOpen`], [`ClientError::Disconnected`] or [`ClientError::TimedOut`]: the session was not open, and is
-    ///   not open in that time;
+    /// - [`ClientError::OutcomeUnknown`]: this process has sent the command, and there is no answer within `timeout`; or the service is
+    ///   gone and does not come back in that time;
+    /// - [`ClientError::NotOpen`], [`ClientError::Disconnected`] or [`ClientError::TimedOut`]: the session was not open, and did not open
+    ///   in that time;
     /// - [`ClientError::NoSuchSession`], [`ClientError::OtherHistory`].
     pub fn outcome(&mut self, key: SessionKey, session_seq: u64, timeout: Duration) -> Result<Outcome, ClientError> {
         self.asks = true;
@@ -103,7 +101,7 @@ impl Client {
         while !self.session(key)?.is_open() && !self.session(key)?.is_lost() && self.now() < deadline {
             self.await_reply(key, None, deadline, limit)?;
         }
-        // A command that was just sent is asked for if its reply stays away.
+        // For a command sent just now, the question waits until its reply is late.
         let mut asks = !matches!(self.known(key, session_seq)?, Known::Kept { in_flight: true, .. });
         loop {
             let is_in_stream = match self.known(key, session_seq)? {
@@ -143,12 +141,12 @@ impl Client {
         }
     }
 
-    /// Sends a command under a number that somebody has noted for it: it has its effect once, however often
-    /// and by however many processes, one after the other, it is sent. A number that the stream has already is asked for, and
-    /// the payload not looked at; otherwise it is sent, and the numbers before it that nobody has used are used up.
+    /// Sends a command under a number recorded for it: it takes effect once, however often it is sent, and by however many processes in
+    /// succession. If the stream has the number already, only its outcome is requested, and the payload is ignored. Otherwise the command
+    /// is sent, and unused numbers before it are used up.
     ///
-    /// A process that must not lose its commands when it is killed notes each with its number before it sends it, and begins
-    /// by sending those again, in their order, that have no outcome yet:
+    /// A process that must not lose commands when it is killed records each with its number before sending it. It starts by resending, in
+    /// order, those that have no outcome yet:
     ///
     /// ```
     /// # use gapless_client::{Client, ClientError, CommandNumber, SessionKey, client::MessageType};
@@ -163,14 +161,13 @@ impl Client {
     /// }
     /// ```
     ///
-    /// The number to note is that of [`Client::number_for`], asked for just before.
+    /// Record the number returned by [`Client::number_for`] just before sending.
     ///
     /// # Errors
     /// - as for [`Client::send`]; nothing was sent, but numbers before it may have been used up;
-    /// - [`ClientError::OtherSession`]: the number is of another session, and nobody can say any more whether its command had
-    ///   its effect;
+    /// - [`ClientError::OtherSession`]: the number is of another session, and it is no longer known whether its command took effect;
     /// - [`ClientError::NotSent`]: this process has used the number for something else;
-    /// - [`ClientError::Option`]: the number is none that this session's last process can have given.
+    /// - [`ClientError::Option`]: the session's last process cannot have assigned this number.
     pub fn send_as(
         &mut self,
         key: SessionKey,
@@ -212,9 +209,8 @@ impl Client {
         Ok(())
     }
 
-    /// Sends the command `session_seq` of a session once more, or asks for its reply if another process had sent it. It has
-    /// no second effect; its original reply comes again, by [`Client::poll`], with `first: false`. [`Client::outcome`] waits
-    /// for it.
+    /// Resends the session's command `session_seq`, or asks for its reply if another process had sent it. It has no second effect. The
+    /// original reply arrives again through [`Client::poll`], with `first: false`. [`Client::outcome`] waits for it.
     ///
     /// # Errors
     /// [`ClientError::NotSent`]; [`ClientError::NotOpen`]; [`ClientError::NoSuchSession`]; [`LogError::Full`].
@@ -231,8 +227,8 @@ impl Client {
         }
     }
 
-    /// The number that the session's next command gets, of a payload of so many bytes: that of the last of its frames.
-    /// `None` if the session is not open.
+    /// Number of the session's next command, for a payload of this length: that of the last of its frames. `None` if the session is not
+    /// open.
     #[must_use]
     pub fn number_for(&self, key: SessionKey, payload_length: usize) -> Option<CommandNumber> {
         let session_seq = self.next_session_seq(key)? + self.frames_for(payload_length) - 1;
@@ -243,7 +239,7 @@ impl Client {
         payload_length.div_ceil(self.link.welcome.frame_length_max as usize - HEADER_LENGTH).max(1) as u64
     }
 
-    /// The state of a number of an open session.
+    /// State of a number of an open session.
     fn known(&self, key: SessionKey, session_seq: u64) -> Result<Known<'_>, ClientError> {
         let session = self.session(key)?;
         if session.is_lost() {
@@ -252,7 +248,7 @@ impl Client {
         if session.is_open() { Ok(session.known(session_seq)) } else { Err(ClientError::NotOpen) }
     }
 
-    /// An empty command under a number that the stream has: the sequencer appends no repeat, and the service answers it.
+    /// Sends an empty command under a number that the stream has: the sequencer does not append duplicates, and the service answers it.
     fn ask_for_reply(&mut self, key: SessionKey, session_seq: u64) -> Result<(), ClientError> {
         let session = self.session(key)?.id().unwrap_or(0);
         let claim = self.link.writer.claim(HEADER_LENGTH)?;

@@ -1,5 +1,5 @@
-//! Going on after the service was restarted, or at another member of its cluster: the same sessions, every command
-//! without a reply sent again, and nothing that arrives meanwhile lost.
+//! Resuming after a restart of the service, or at another member of its cluster: the same sessions, every command without a reply resent,
+//! and no message lost.
 
 use super::incoming::{DeferredMessage, Incoming, take_message};
 use super::waiting::{SILENCE_MAX, Silence, TimeLimit};
@@ -21,18 +21,18 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Where a service listens.
+/// Address of a service.
 pub(super) enum ServiceAddress {
-    /// On this machine.
+    /// A socket of this machine.
     Socket {
-        /// As it was given, and as short.
+        /// Path as given, relative or not.
         path: PathBuf,
-        /// As a member names another one: from the root on.
+        /// Absolute path, for comparison with the paths that members name.
         named: PathBuf,
     },
-    /// On this one or another: a host and a port.
+    /// Host and port, here or elsewhere.
     Tcp(String),
-    /// Where the client's [`super::ClientEnvironment`] say.
+    /// Chosen by the client's [`super::ClientEnvironment`].
     ClientEnvironment,
 }
 
@@ -40,7 +40,7 @@ impl ServiceAddress {
     pub fn new(path: &Path) -> Self {
         match path.to_str().and_then(|path| path.strip_prefix(TCP_PREFIX)) {
             Some(address) => Self::Tcp(address.to_owned()),
-            // Without a current directory it is compared as it is.
+            // Without a current directory the path is compared as it is.
             None => Self::Socket {
                 path: path.to_owned(),
                 named: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
@@ -56,7 +56,7 @@ impl ServiceAddress {
         })
     }
 
-    /// As it was given.
+    /// Address as given.
     pub fn given(&self) -> String {
         match self {
             Self::Socket { path, .. } => path.display().to_string(),
@@ -75,16 +75,16 @@ impl fmt::Display for ServiceAddress {
     }
 }
 
-/// An attempt to connect has at least so long.
+/// Minimum time for an attempt to connect.
 const ATTEMPT_TIME_MIN: Duration = Duration::from_millis(5);
 
-/// Messages that came while only answers to opens, or only one reply, were looked for. Of notices no more than the
-/// service keeps for the sessions that are open, once for each connection; of replies no more than commands were sent.
+/// Messages that arrived while only answers to opens, or one reply, were awaited. Bounded, for each connection, by the notices that the
+/// service keeps for the open sessions, and by the commands sent.
 #[derive(Default)]
 pub(super) struct Deferred {
     /// Frames, in their order.
     pub frames: VecDeque<Vec<u8>>,
-    /// Messages that are older than the frames, in their order.
+    /// Messages older than the frames, in their order.
     pub messages: VecDeque<DeferredMessage>,
     /// Sessions that were opened for the first time.
     pub opened: Vec<SessionKey>,
@@ -98,7 +98,7 @@ impl Deferred {
         self.opened.is_empty() && self.lost.is_empty() && self.messages.is_empty()
     }
 
-    /// Moves the oldest frame to `frame`; its length.
+    /// Moves the oldest frame to `frame`; returns its length.
     #[cold]
     pub fn next_frame(&mut self, frame: &mut Vec<u8>) -> Option<usize> {
         let bytes = self.frames.pop_front()?;
@@ -111,19 +111,19 @@ impl Deferred {
 }
 
 impl Client {
-    /// Connects again to a service that was restarted, or to another member of its cluster, opens every session with its
-    /// token, and sends every command that has no reply, those of all sessions in the order in which they were sent first. Tries all addresses in turn until the time-out. A session that
-    /// the stream has lost (see [`Incoming::SessionLost`]) is left closed: [`Client::can_send`] is false for good.
+    /// Reconnects to a restarted service, or to another member of its cluster, and opens every session with its token. Then resends every
+    /// command without a reply, across all sessions in the original order. Tries all addresses in turn until the timeout. A session that
+    /// the stream has lost (see [`Incoming::SessionLost`]) stays closed: [`Client::can_send`] is then always false.
     ///
     /// # Errors
-    /// [`ClientError::TimedOut`], or the last refusal; [`ClientError::Disconnected`] inside the
-    /// service's own process, where there is nothing to connect to.
+    /// [`ClientError::TimedOut`], or the last refusal; [`ClientError::Disconnected`] inside the service's own process, where reconnecting
+    /// is impossible.
     pub fn reconnect(&mut self) -> Result<(), ClientError> {
         self.reconnect_within(self.options.timeout)
     }
 
-    /// As [`Client::reconnect`], for at most `limit`, whatever [`ClientOptions::timeout`](super::ClientOptions::timeout) says. With
-    /// [`Duration::ZERO`] it is one attempt at one address, of some milliseconds, for a caller that does something else between two.
+    /// Like [`Client::reconnect`], for at most `limit` instead of [`ClientOptions::timeout`](super::ClientOptions::timeout). With
+    /// [`Duration::ZERO`] it makes one attempt at one address, of a few milliseconds, for callers with other work between attempts.
     ///
     /// # Errors
     /// As for [`Client::reconnect`].
@@ -131,20 +131,20 @@ impl Client {
         self.reconnect_until(TimeLimit::new(self.now(), limit))
     }
 
-    /// Whether [`Client::reconnect`] never sleeps: inside the service's own process, where there is nothing to connect to, and in a simulation.
+    /// Whether [`Client::reconnect`] never sleeps: inside the service's own process, where reconnecting is impossible, and in a simulation.
     #[must_use]
     pub const fn reconnects_at_once(&self) -> bool {
         self.addresses.is_none() || self.environment.is_some()
     }
 
-    /// As [`Client::reconnect`], with the last attempt at the end of `limit`.
+    /// Like [`Client::reconnect`], with the last attempt at the end of `limit`.
     pub(super) fn reconnect_until(&mut self, limit: TimeLimit) -> Result<(), ClientError> {
         let deadline = limit.end;
         let begun = self.now();
         if self.silence.is_left
             && let Some(addresses) = &mut self.addresses
         {
-            // Not awaited: a member that stands still is no round in vain.
+            // The result is ignored: one stalled member is not a whole failed round.
             let _ = addresses.failed(begun);
         }
         let mut waits = WaitNotices::after_a_second();
@@ -156,12 +156,12 @@ impl Client {
             };
             let now = self.now();
             let Some(addresses) = &mut self.addresses else { return Err(error) };
-            // A client whose member answers that it does not lead has been redirected to another already.
+            // A member that does not lead has already redirected the client.
             let wait = match error {
                 ClientError::NotLeader { ref leader } => addresses.turned_away(leader, now),
                 _ => addresses.failed(now),
             };
-            // An error that another attempt does not mend is returned at once.
+            // Errors that a retry cannot fix are returned at once.
             if now >= deadline || matches!(error, ClientError::OtherHistory { .. }) {
                 return Err(limit.stated_in(error));
             }
@@ -173,11 +173,11 @@ impl Client {
         }
     }
 
-    /// Goes on over another connection, which the caller has made, and waits for nothing: each session can be used again
-    /// when its answer has come by [`Client::poll`], which then sends what has no reply. For callers that poll by hand.
+    /// Resumes over a new connection made by the caller, without waiting. Each session can be used again when its answer arrives through
+    /// [`Client::poll`], which then resends its commands without a reply. For callers that poll by hand.
     ///
     /// # Errors
-    /// The ring has no room for opening the sessions again.
+    /// The ring has no room for reopening the sessions.
     #[doc(hidden)] // For the simulator.
     pub fn go_on_over(&mut self, link: PublisherLink) -> Result<(), ClientError> {
         self.begin_connection(link);
@@ -193,7 +193,7 @@ impl Client {
     fn begin_connection(&mut self, link: PublisherLink) {
         if self.seen.identity != link.welcome.identity {
             self.seen = Seen::nothing_of(link.welcome.identity);
-            // Another life of the stream may have sessions with the same identifiers, which are not these.
+            // Another incarnation of the stream may reuse the identifiers for other sessions.
             for (number, session) in self.sessions.iter_mut().enumerate() {
                 if !session.is_blank() && !session.is_lost() {
                     session.lost();
@@ -203,14 +203,14 @@ impl Client {
         }
         self.link = link;
         self.accepted = (0, 0);
-        // What is to be sent again is known once the sessions are open again.
+        // The commands to resend are known once the sessions are open again.
         self.resending.drain(..).for_each(|key| self.sessions[key.index()].set_resend_from(None));
         self.was_turned_away = false;
         self.assembly.clear();
         self.drop_unfinished();
     }
 
-    /// One attempt, at the address whose turn it is.
+    /// Makes one attempt, at the next address.
     fn go_on(&mut self, deadline: Instant) -> Result<(), ClientError> {
         let peer = self.peer();
         let now = self.now();
@@ -219,13 +219,13 @@ impl Client {
         };
         let has_others = addresses.count() > 1;
         let mut options = self.options.connect_options(has_others);
-        // A member that accepts and then stands still is left for the next one.
+        // A member that accepts and then stalls is left for the next.
         let deadline = if has_others { deadline.min(now + SILENCE_MAX) } else { deadline };
         if has_others {
             options.identity = self.identity;
         }
         options.seen = self.seen;
-        // At the end of its time it still looks whether anybody is there.
+        // At the end of its time it still checks for a listener.
         options.timeout = options.timeout.min(deadline.saturating_duration_since(now).max(ATTEMPT_TIME_MIN));
         let link = match &mut self.environment {
             Some(environment) => environment.connect(options.timeout)?,
@@ -245,7 +245,7 @@ impl Client {
                 return Err(self.timed_out("a session open", deadline.saturating_duration_since(now)));
             }
         }
-        // In the order of all: what stands in the stream already is the beginning of it.
+        // Sorted across all sessions: a prefix of this order is in the stream already.
         let mut unanswered: Vec<_> = self.sessions.iter().flat_map(|session| session.unanswered(0)).collect();
         unanswered.sort_unstable_by_key(|command| command.place);
         let unanswered: Vec<_> = unanswered.into_iter().map(|command| command.frames.to_vec()).collect();
@@ -256,13 +256,13 @@ impl Client {
         Ok(())
     }
 
-    /// Whether something waits for the next poll that did not come just now.
+    /// Whether messages or frames from earlier wait for the next poll.
     pub(super) fn has_deferred(&self) -> bool {
         !self.deferred.is_empty() || !self.deferred.frames.is_empty()
     }
 
-    /// Refusals of the sequencer are not of this connection; fragments whose message was cut off with the last one come
-    /// again, whole.
+    /// Drops the sequencer's refusals, which concern the old connection, and fragments of an incomplete message, which arrives again in
+    /// full.
     fn drop_unfinished(&mut self) {
         let is_refusal = |frame: &Frame<'_>| {
             let refusal = (frame.flags() & REFUSED_FLAG != 0).then(|| Refusal::from_bytes(frame.payload())).flatten();
@@ -275,24 +275,24 @@ impl Client {
         }
     }
 
-    /// Whether another member may take what is not taken here.
+    /// Whether another member may accept the client's commands.
     pub(super) fn can_go_elsewhere(&self) -> bool {
         self.addresses.as_ref().is_some_and(|addresses| addresses.count() > 1) || self.was_turned_away
     }
 
-    /// The member that it is connected to does not lead.
+    /// Handles the answer of a member that does not lead.
     #[cold]
     pub(super) fn turned_away(&mut self, leader: &str) -> ClientError {
         let (peer, now) = (self.peer(), self.now());
         if let Some(addresses) = &mut self.addresses {
-            // Not awaited here: reconnecting waits where nobody is found.
+            // No wait here: reconnecting waits if no member is found.
             let _ = addresses.turned_away(leader, now);
         }
         self.was_turned_away = true;
         ClientError::Disconnected { peer, reason: None }
     }
 
-    /// As [`Client::look_for_openings`], for a caller that does not reconnect.
+    /// Like [`Client::look_for_openings`], for a caller that does not reconnect.
     pub(super) fn take_openings(&mut self) -> Result<(), ClientError> {
         match self.look_for_openings() {
             Err(ClientError::NotLeader { leader }) => Err(self.turned_away(&leader)),
@@ -300,7 +300,7 @@ impl Client {
         }
     }
 
-    /// Takes what has come. Everything else than answers to opens is deferred to the next poll.
+    /// Takes arrived frames. Everything but answers to opens is deferred to the next poll.
     fn look_for_openings(&mut self) -> Result<(), ClientError> {
         self.flush();
         let mut is_any = false;
@@ -327,7 +327,7 @@ impl Client {
             })?;
         }
         self.link.reader.release();
-        // Messages deferred earlier are no reason not to sleep.
+        // Messages deferred earlier do not prevent sleeping.
         if is_any {
             self.silence.end();
             return Ok(());
@@ -335,7 +335,7 @@ impl Client {
         self.sleep(Duration::from_millis(1))
     }
 
-    /// Hands out the messages that were deferred while only answers to opens were looked for.
+    /// Delivers the session events deferred while only answers to opens were awaited.
     #[cold]
     pub(super) fn deliver_deferred_sessions(&mut self, take: &mut dyn FnMut(Incoming<'_>)) {
         for session in std::mem::take(&mut self.deferred.opened) {
@@ -346,7 +346,7 @@ impl Client {
         }
     }
 
-    /// Hands out what was kept while one reply was awaited, up to so many messages; how many there were.
+    /// Delivers messages kept while one reply was awaited, up to a limit; returns their number.
     #[cold]
     pub(super) fn deliver_deferred_messages(
         &mut self,

@@ -1,5 +1,4 @@
-//! [`SavedSession`]: the data that a process keeps of a session, so that the one that is started after its death goes
-//! on with it.
+//! [`SavedSession`]: data of a session that a process keeps, so that its successor can resume it.
 
 use super::Client;
 use crate::ClientError;
@@ -10,7 +9,7 @@ use gapless_transport::seen::Seen;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{u32_at, u64_at, u128_at};
 
-/// A session as a process keeps it where its own state is kept. A process that has it has the session: treat it as a secret.
+/// A session as a process saves it with its own state. Possession gives access to the session: treat it as a secret.
 ///
 /// ```text
 ///  0  u128 token            names the session before it has an identifier
@@ -26,11 +25,11 @@ use gapless_wire::fields::{u32_at, u64_at, u128_at};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SavedSession {
     pub token: u128,
-    /// Its window: commands that may be in flight, 1..=64.
+    /// Window: commands that may be in flight, 1..=64.
     pub window_messages: u32,
-    /// Its identifier; 0 before it was opened.
+    /// Identifier; 0 before it was opened.
     pub session: u64,
-    /// The stream that it is a session of, and the last frame of it that the client has seen; zeros before it was opened.
+    /// Stream of the session, and the last of its frames that the client has seen; zeros before it was opened.
     pub seen: Seen,
 }
 
@@ -38,14 +37,13 @@ impl SavedSession {
     /// Length in bytes.
     pub const LENGTH: usize = 72;
 
-    /// A session that nobody has opened yet. Keep it before it is opened, and the value of [`Client::saved_session`]
-    /// after.
+    /// A new session, not opened yet. Save it before opening, and the value of [`Client::saved_session`] afterwards.
     #[must_use]
     pub fn new(token: u128, window_messages: u32) -> Self {
         Self { token, window_messages, session: 0, seen: Seen::default() }
     }
 
-    /// As it is kept.
+    /// Serialized form.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
@@ -62,7 +60,7 @@ impl SavedSession {
         bytes
     }
 
-    /// Reads what [`SavedSession::to_bytes`] has written.
+    /// Parses the output of [`SavedSession::to_bytes`].
     ///
     /// # Errors
     /// [`ClientError::Option`] for anything else.
@@ -96,8 +94,8 @@ impl SavedSession {
 }
 
 impl Client {
-    /// The data to save of an open session, and of the part of its stream seen so far; `None` if it is not open. Kept
-    /// again after each outcome, it lets the next process find out that the service has been put back to before that.
+    /// Data to save of an open session, with the part of its stream seen so far; `None` if it is not open. If it is saved after each
+    /// outcome, the next process can detect that the service was restored to an earlier state.
     #[must_use]
     pub fn saved_session(&self, key: SessionKey) -> Option<SavedSession> {
         let session = self.sessions.get(key.index()).filter(|session| session.is_open())?;
@@ -109,21 +107,21 @@ impl Client {
         })
     }
 
-    /// Goes on with a session that another process had, which has died, or opens it if that had not. The service takes
-    /// nothing more of that process: frames that have not arrived by now never do.
+    /// Resumes the session of a process that has died, or opens it if that process had not. The service takes nothing more from that
+    /// process: frames that have not arrived yet never will.
     ///
-    /// Then, before the first [`Client::poll`] and the first new command, ask by [`Client::outcome`] for each command whose
-    /// outcome was not kept, or send it again under its number by [`Client::send_as`]: each new command, and each
-    /// acknowledgement of notices that a poll sends, takes the place of the oldest reply.
+    /// Before the first [`Client::poll`] and the first new command, resolve each command without a saved outcome. Ask by
+    /// [`Client::outcome`], or resend it under its number by [`Client::send_as`]. Each new command, and each acknowledgement of notices
+    /// that a poll sends, displaces the oldest reply.
     ///
     /// # Errors
     /// As for [`Client::open_session`].
-    /// - [`ClientError::OtherStream`]: the session belongs to another stream, or to another life of this one, as it has one
-    ///   after a forced recovery, a restore, or at tier `memory` a restart;
-    /// - [`ClientError::OtherHistory`]: the stream does not contain what the client had seen of it: it was put back;
-    /// - [`ClientError::NoSuchSession`]: the session has expired, was closed, or somebody else has it by now.
+    /// - [`ClientError::OtherStream`]: the session belongs to another stream, or to another incarnation of this one: after a forced
+    ///   recovery, a restore, or at tier `memory` a restart;
+    /// - [`ClientError::OtherHistory`]: the stream was restored and lacks history that the client had seen;
+    /// - [`ClientError::NoSuchSession`]: the session has expired, was closed, or has another owner by now.
     ///
-    /// Nobody knows then which of its commands are done. Its token opens a new one.
+    /// In these cases it is unknown which commands are done. The token opens a new session.
     pub fn resume_session(&mut self, saved: &SavedSession) -> Result<SessionKey, ClientError> {
         let takes_any = mutant("take_any_session_for_its_own");
         let (expected, found) = (saved.seen.identity, self.link.welcome.identity);
@@ -132,7 +130,7 @@ impl Client {
         }
         if saved.seen.sequence > self.seen.sequence && expected == found {
             self.seen = saved.seen;
-            // At the handshake the service looks whether it has that.
+            // The service checks its history at the handshake.
             if self.addresses.is_some() && self.environment.is_none() {
                 self.reconnect()?;
             }
@@ -154,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_saved_session_is_read_as_it_was_written_or_not_at_all() {
+    fn saved_session_round_trip() {
         let identity = StreamIdentity { stream_id: 3 << 70, incarnation: 4 << 40 };
         let seen = Seen { identity, sequence: 6 << 35, timestamp_ns: 7 << 40 };
         let saved = SavedSession { token: 1 << 100 | 7, window_messages: 16, session: 5 << 33, seen };

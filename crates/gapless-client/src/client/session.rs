@@ -1,4 +1,4 @@
-//! One session's commands: kept until the window has moved past them, so that they can be repeated.
+//! Commands of one session: kept until the window has moved past them, so that they can be repeated.
 
 use crate::ClientError;
 use crate::session_key::SessionKey;
@@ -10,7 +10,7 @@ pub(super) struct Session {
     key: SessionKey,
     id: Option<u64>,
     open: bool,
-    /// The service does not know it any more; it can never be used again.
+    /// The service no longer knows it; it can never be used again.
     lost: bool,
     token: u128,
     window_messages: u32,
@@ -18,25 +18,25 @@ pub(super) struct Session {
     /// Messages sent so far; message n lies in slot n % window.
     messages: u64,
     in_flight: u32,
-    /// Commands without a reply from this number on are still to be sent again: there was no room for them. Newer ones wait.
+    /// First number of the commands still to be resent, for which there was no room. New commands wait.
     resend_from: Option<u64>,
     slots: Vec<Slot>,
     notices_seen: u64,
     notices_acknowledged: u64,
 }
 
-/// The command that a reply answers.
+/// Kind of command that a reply answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answered {
     /// A command without a reply so far.
     First,
-    /// A command that had its reply, and was repeated.
+    /// A repeated command that had its reply already.
     Again,
     /// An acknowledgement of notices.
     Acknowledgement,
 }
 
-/// The state of a number of a session, as far as its client knows it.
+/// Client's knowledge of a number of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known<'a> {
     /// A command of this client, with its frames.
@@ -45,24 +45,24 @@ pub(super) enum Known<'a> {
     Acknowledgement,
     /// A frame of the longer command with this number.
     PartOf(u64),
-    /// Something that the stream has: it has said so, or its reply was there.
+    /// In the stream, as it has reported or a reply has shown.
     InStream,
-    /// Nothing so far.
+    /// Not used so far.
     NotSent,
 }
 
 /// A command without a reply.
 #[derive(Clone, Copy)]
 pub(super) struct Unanswered<'a> {
-    /// Among the commands of all sessions of the client.
+    /// Position among the commands of all sessions of the client.
     pub place: u64,
     pub session: SessionKey,
-    /// Its first number.
+    /// First number.
     pub first_seq: u64,
     pub frames: &'a [u8],
 }
 
-/// Notices that are received before they are acknowledged together.
+/// Number of notices that are acknowledged together.
 const NOTICES_PER_ACKNOWLEDGE: u64 = 64;
 
 /// A kept command.
@@ -71,11 +71,11 @@ pub(super) struct Slot {
     first_seq: u64,
     last_seq: u64,
     in_flight: bool,
-    /// It acknowledges notices; the application never receives its reply.
+    /// Whether it acknowledges notices; the application does not see its reply.
     acknowledges: bool,
-    /// Its place among the commands of all sessions of the client.
+    /// Position among the commands of all sessions of the client.
     place: u64,
-    /// Its frames, each padded, back to back.
+    /// Frames, each padded, back to back.
     frames: Vec<u8>,
 }
 
@@ -137,7 +137,7 @@ impl Session {
         self.lost
     }
 
-    /// Nothing has happened in it.
+    /// Whether nothing has happened in it yet.
     pub(super) const fn is_blank(&self) -> bool {
         self.next_session_seq == 1 && self.notices_seen == 0
     }
@@ -155,7 +155,7 @@ impl Session {
         self.open && self.resend_from.is_none() && !self.slots[self.slot_index()].in_flight
     }
 
-    /// The slot and header of the next command.
+    /// Slot and header of the next command.
     #[inline]
     pub(super) fn next_command(&mut self) -> Result<(&mut Slot, FrameHeader), ClientError> {
         if !self.has_room() {
@@ -178,7 +178,7 @@ impl Session {
         Ok((&mut self.slots[index], header))
     }
 
-    /// The command of [`Session::next_command`] is on its way, in `frames` frames: the `place`th of the client.
+    /// Marks the command of [`Session::next_command`] as sent, in `frames` frames: the `place`th of the client.
     #[inline]
     pub(super) fn sent(&mut self, frames: u64, place: u64) {
         let index = self.slot_index();
@@ -189,10 +189,10 @@ impl Session {
         self.in_flight += 1;
     }
 
-    /// The command has its reply.
+    /// Marks the command as answered.
     #[inline]
     pub(super) fn answered(&mut self, session_seq: u64) -> Answered {
-        // Without fragments the slot follows from the number; else it is looked for.
+        // Without fragments the slot follows from the number; otherwise it is searched.
         let likely = ((session_seq.wrapping_sub(1)) % u64::from(self.window_messages)) as usize;
         let is_it = |slot: &Slot| slot.in_flight && slot.last_seq == session_seq;
         let index = if is_it(&self.slots[likely]) { Some(likely) } else { self.slots.iter().position(is_it) };
@@ -203,20 +203,20 @@ impl Session {
         if slot.acknowledges { Answered::Acknowledgement } else { Answered::First }
     }
 
-    /// The number of notices to acknowledge now, if it is time.
+    /// Number of notices to acknowledge now, if due.
     pub(super) fn due_acknowledgement(&self) -> Option<u64> {
         let is_due = self.notices_seen - self.notices_acknowledged >= NOTICES_PER_ACKNOWLEDGE;
         (is_due && self.has_room()).then_some(self.notices_seen)
     }
 
-    /// An acknowledgement up to `number` was put into the slot of the next command.
+    /// Notes that the next command's slot holds an acknowledgement up to `number`.
     pub(super) fn acknowledging(&mut self, number: u64) {
         self.notices_acknowledged = number;
         let index = self.slot_index();
         self.slots[index].acknowledges = true;
     }
 
-    /// The state of a number.
+    /// State of a number.
     pub(super) fn known(&self, session_seq: u64) -> Known<'_> {
         if session_seq == 0 || session_seq >= self.next_session_seq {
             return Known::NotSent;
@@ -230,7 +230,7 @@ impl Session {
         }
     }
 
-    /// Every command from number `from` on that has no reply, in no order.
+    /// Commands without a reply from number `from` on, unordered.
     pub(super) fn unanswered(&self, from: u64) -> impl Iterator<Item = Unanswered<'_>> {
         let slots = self.slots.iter().filter(move |slot| slot.in_flight && slot.last_seq >= from);
         let session = self.key;
@@ -244,17 +244,16 @@ impl Session {
         self.resend_from
     }
 
-    /// From where commands are to be sent again when there is room; `None`: all are.
+    /// Sets the first number to resend when there is room; `None` if all were resent.
     pub(super) const fn set_resend_from(&mut self, from: Option<u64>) {
         self.resend_from = from;
     }
 
-    /// The service knows the session as the answer says. False if it is not the session that this one
-    /// was: the stream has forgotten commands that had their replies (another incarnation, or the session
-    /// had expired), or somebody else uses the token.
+    /// Takes the service's answer to an open. False if it is not the same session: the stream has lost commands that had replies (another
+    /// incarnation, or the session had expired), or another client uses the token.
     pub(super) fn opened(&mut self, id: u64, opened: &SessionOpened) -> bool {
         if self.id.is_none() || self.is_blank() {
-            // A process that was started anew goes on where its predecessor ended.
+            // A restarted process continues after its predecessor.
             let forgotten = u64::from(mutant("forget_the_last_number") && opened.next_session_seq > 1);
             self.next_session_seq = opened.next_session_seq - forgotten;
             self.notices_seen = opened.notices_acknowledged;
@@ -272,7 +271,7 @@ impl Session {
         true
     }
 
-    /// The open to be sent again after a reconnect.
+    /// The open to be sent after a reconnect.
     pub(super) fn reopening(&mut self) -> SessionOpen {
         self.open = false;
         self.resend_from = None;
@@ -284,7 +283,7 @@ impl Session {
         }
     }
 
-    /// The service does not know the session any more.
+    /// Marks the session as unknown to the service.
     pub(super) fn lost(&mut self) {
         self.open = false;
         self.lost = true;
@@ -293,7 +292,7 @@ impl Session {
         self.slots.iter_mut().for_each(|slot| slot.in_flight = false);
     }
 
-    /// A notice came; whether it is new.
+    /// Counts a notice; returns whether it is new.
     pub(super) fn notice(&mut self, number: u64) -> bool {
         let new = number == self.notices_seen + 1;
         if new {

@@ -1,4 +1,4 @@
-//! A client and what its service sees of it, both in this process: the test has the other ends of its rings, and the clock.
+//! A client and the frames that its service sees, in one process: the test holds the other ends of its rings, and the clock.
 
 use super::*;
 use gapless_log::MemoryKind;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 const FRAME_LENGTH_MAX: usize = 256;
-/// The longest payload of one frame.
+/// Longest payload of one frame.
 const PART_LENGTH: usize = FRAME_LENGTH_MAX - HEADER_LENGTH;
 const MESSAGE_LENGTH_MAX: usize = 2_000;
 const RING_BYTES_MIN: usize = 4_096;
@@ -26,13 +26,13 @@ struct Service {
     ring_bytes: usize,
     rings: Option<(RingReader, RingWriter)>,
     connections: usize,
-    /// It takes what comes while the client sleeps.
+    /// Whether it reads frames while the client sleeps.
     takes: bool,
-    /// Whole frames that it has taken.
+    /// Whole frames that it has read.
     taken: VecDeque<Vec<u8>>,
-    /// It answers each open with this next number, under 100 + the token: a connection begins with 1.
+    /// Next number in its answer to each open, with session 100 + token; a connection begins with 1.
     opens_at: Option<u64>,
-    /// What it says at each sleep of the client, one after the other.
+    /// Messages that it sends, one at each sleep of the client.
     says: VecDeque<Vec<u8>>,
 }
 
@@ -79,7 +79,7 @@ impl Service {
         let _ = replies.publish();
     }
 
-    /// What it has taken since the last look: kind, session, number.
+    /// Frames read since the last call: kind, session, number.
     fn seen(&mut self) -> Vec<(Kind, u64, u64)> {
         self.take();
         let frames = self.taken.drain(..);
@@ -99,7 +99,7 @@ impl ClientEnvironment for Shared {
         if service.takes {
             service.take();
         }
-        // It says one thing at a time, and soon.
+        // One message at a time, soon.
         let soon = Duration::from_millis(1);
         match service.says.pop_front() {
             Some(bytes) => {
@@ -142,12 +142,12 @@ fn frame(header: &FrameHeader, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A reply, at a place of the stream.
+/// A reply, at a position of the stream.
 fn reply(session: u64, session_seq: u64, sequence: u64) -> Vec<u8> {
     frame(&FrameHeader { kind: Kind::Reply, session, session_seq, sequence, ..FrameHeader::default() }, b"done")
 }
 
-/// The answer to an open.
+/// Answer to an open.
 fn opened(token: u128, next_session_seq: u64, notices_acknowledged: u64) -> Vec<u8> {
     let opened = SessionOpened { token, next_session_seq, notices_acknowledged };
     let header = FrameHeader { kind: Kind::Reply, session: 100 + token as u64, ..FrameHeader::default() };
@@ -197,7 +197,7 @@ fn encode(buffer: &mut [u8]) -> Result<usize, ClientError> {
     Ok(buffer.len())
 }
 
-/// What a poll hands out, in short.
+/// Messages delivered by a poll, in short form.
 fn polled(client: &mut Client) -> Vec<String> {
     let mut all = Vec::new();
     client
@@ -217,7 +217,7 @@ fn polled(client: &mut Client) -> Vec<String> {
 }
 
 #[test]
-fn a_command_reaches_the_service_with_its_number_when_it_is_flushed() {
+fn flush_sends_numbered_command() {
     let (mut client, service) = connected();
     assert_eq!((client.welcome().released_sequence, client.tier()), (9, Some(Tier::Sync)));
     let key = client.open_session(7, 8).unwrap();
@@ -256,12 +256,12 @@ fn a_command_reaches_the_service_with_its_number_when_it_is_flushed() {
 }
 
 #[test]
-fn a_long_command_is_split_and_has_its_last_number() {
+fn long_command_gets_its_last_number() {
     let (mut client, service) = connected();
     let key = client.open_session(7, 64).unwrap();
     service.lock().taken.clear();
     let mut next = 1;
-    // The longest has 8 parts, each with a header and padding.
+    // The longest message has 8 parts, each with a header and padding.
     let longest = MESSAGE_LENGTH_MAX - 8 * (HEADER_LENGTH + 8);
     for length in [PART_LENGTH + 1, FRAME_LENGTH_MAX, 2 * PART_LENGTH, 2 * PART_LENGTH + 1, longest] {
         let count = length.div_ceil(PART_LENGTH);
@@ -289,7 +289,7 @@ fn a_long_command_is_split_and_has_its_last_number() {
         matches!(error, Err(ClientError::TooLong { length_bytes, limit_bytes }) if is_right(length_bytes, limit_bytes)),
         "{error:?}"
     );
-    // So many parts as a header can count may be asked for, whatever is written then.
+    // A length of as many parts as a header can count is accepted, whatever is written then.
     let most = usize::from(u16::MAX) * PART_LENGTH;
     assert_eq!(client.send(key, TYPE, most, |_| Ok(3)).unwrap(), next);
     let error = client.send(key, TYPE, most + 1, |_| Ok(3));
@@ -297,7 +297,7 @@ fn a_long_command_is_split_and_has_its_last_number() {
 }
 
 #[test]
-fn what_finds_no_room_leaves_what_was_enqueued_before() {
+fn full_ring_keeps_enqueued_commands() {
     let (mut client, service) = with_ring(RING_BYTES_MIN);
     let key = client.open_session(7, 64).unwrap();
     service.lock().taken.clear();
@@ -315,7 +315,7 @@ fn what_finds_no_room_leaves_what_was_enqueued_before() {
 }
 
 #[test]
-fn a_token_is_one_session_until_it_is_lost_or_closed() {
+fn token_names_session_until_lost() {
     let (mut client, service) = connected();
     let mut option = |token, window| match client.begin_session(token, window) {
         Err(ClientError::Option { option, .. }) => option,
@@ -335,7 +335,7 @@ fn a_token_is_one_session_until_it_is_lost_or_closed() {
     assert_eq!(polled(&mut client), ["lost 0"]);
     let again = client.open_session(7, 64).unwrap();
     assert!(again == SessionKey(2) && client.can_send(again) && !client.can_send(key));
-    // Closed, by its next number, once nothing is under way.
+    // Closed, with its next number, once no command is in flight.
     service.lock().seen();
     send(&mut client, again, 8).unwrap();
     let busy = client.close_session(again);
@@ -353,7 +353,7 @@ fn a_token_is_one_session_until_it_is_lost_or_closed() {
 }
 
 #[test]
-fn who_gets_no_answer_says_from_whom_after_its_time() {
+fn timeout_error_names_the_peer() {
     let (mut client, service) = connected();
     service.lock().opens_at = None;
     let error = client.open_session(7, 8);
@@ -365,14 +365,14 @@ fn who_gets_no_answer_says_from_whom_after_its_time() {
     );
     let took = service.lock().elapsed();
     assert!((TIMEOUT..TIMEOUT + Duration::from_millis(50)).contains(&took), "{took:?}");
-    // Nobody else could be asked for one that is gone.
+    // A local client has no other service to ask.
     service.lock().rings = None;
     let error = client.open_session(7, 8);
     assert!(matches!(error, Err(ClientError::Disconnected { .. })) && service.lock().connections == 1, "{error:?}");
 }
 
 #[test]
-fn a_member_that_does_not_lead_is_left_for_another() {
+fn follower_is_left_for_another() {
     let (mut client, service) = connected();
     service.lock().opens_at = None;
     service.lock().says.push_back(refusal(RefusalCode::NotLeader, 0, 0, 0));
@@ -383,7 +383,7 @@ fn a_member_that_does_not_lead_is_left_for_another() {
 }
 
 #[test]
-fn each_message_goes_to_its_session_once_and_no_more_than_asked_for() {
+fn poll_delivers_each_message_once() {
     let (mut client, service) = connected();
     let (first, second) = (client.open_session(7, 8).unwrap(), client.open_session(8, 8).unwrap());
     for key in [first, second, first] {
@@ -400,7 +400,7 @@ fn each_message_goes_to_its_session_once_and_no_more_than_asked_for() {
     assert_eq!((handed, client.in_flight(first), client.in_flight(second)), (2, 1, 0));
     assert_eq!(polled(&mut client), ["reply 0 2", "again 0 2", "notice 1 1"]);
     assert_eq!(client.poll(8, |_| panic!("nothing is left")).unwrap(), 0);
-    // One of several parts counts once; that the stream has it, said without a place in it, is no reply.
+    // A message of several parts counts once. A reply without a sequence, which states only that the stream has the command, is no reply.
     send(&mut client, second, 8).unwrap();
     let header = FrameHeader { kind: Kind::Reply, session: 108, session_seq: 2, ..FrameHeader::default() };
     service.lock().say(frame(&header, b""));
@@ -415,7 +415,7 @@ fn each_message_goes_to_its_session_once_and_no_more_than_asked_for() {
         other => panic!("{other:?}"),
     });
     assert_eq!((taken.unwrap(), whole), (1, [[0; 100], [1; 100], [2; 100]].concat()));
-    // A longer one after it, and one that is damaged.
+    // A longer one after it, and a damaged one.
     let key = client.open_session(9, 8).unwrap();
     send(&mut client, key, 8).unwrap();
     let header =
@@ -437,7 +437,7 @@ fn each_message_goes_to_its_session_once_and_no_more_than_asked_for() {
 }
 
 #[test]
-fn polls_that_find_nothing_notice_that_the_service_is_gone() {
+fn empty_polls_detect_lost_service() {
     let (mut client, service) = connected();
     client.open_session(7, 8).unwrap();
     let poll = |client: &mut Client| {
@@ -454,7 +454,7 @@ fn polls_that_find_nothing_notice_that_the_service_is_gone() {
 }
 
 #[test]
-fn many_notices_are_acknowledged_by_one_frame_of_the_session() {
+fn one_frame_acknowledges_many_notices() {
     let (mut client, service) = connected();
     let (first, second) = (client.open_session(7, 8).unwrap(), client.open_session(8, 8).unwrap());
     send(&mut client, second, 8).unwrap();
@@ -473,7 +473,7 @@ fn many_notices_are_acknowledged_by_one_frame_of_the_session() {
         (Kind::Acknowledge, 107, 1)
     );
     assert_eq!((acknowledgement.payload(), client.in_flight(first)), (&64u64.to_le_bytes()[..], 1));
-    // It is sent again like a command, in the order of all of them.
+    // The acknowledgement is resent like a command, in the common order.
     client.reconnect().unwrap();
     let again: Vec<_> = service.lock().seen().into_iter().filter(|(kind, ..)| *kind != Kind::SessionOpen).collect();
     assert_eq!(again, [(Kind::Command, 108, 1), (Kind::Acknowledge, 107, 1)]);
@@ -482,12 +482,12 @@ fn many_notices_are_acknowledged_by_one_frame_of_the_session() {
 }
 
 #[test]
-fn what_has_no_reply_is_sent_again_in_its_order_as_far_as_there_is_room() {
+fn resend_keeps_order_as_room_allows() {
     let (mut client, service) = with_ring(RING_BYTES_MIN);
     let (first, second) = (client.open_session(7, 16).unwrap(), client.open_session(8, 16).unwrap());
     let mut sent = Vec::new();
     for number in 1..=10 {
-        // A longer one among them.
+        // Includes a longer one.
         let length = if number == 3 { PART_LENGTH + 1 } else { PART_LENGTH };
         for (key, session) in [(second, 108), (first, 107)] {
             let last = send(&mut client, key, length).unwrap();
@@ -497,7 +497,7 @@ fn what_has_no_reply_is_sent_again_in_its_order_as_far_as_there_is_room() {
         }
         service.lock().seen();
     }
-    // Of the second session nothing got there, of the first all from its third number on is missing.
+    // Of the second session no command arrived; of the first, all from its third number on are missing.
     service.lock().say(refusal(RefusalCode::Gap, 108, 9, 1));
     service.lock().say(refusal(RefusalCode::Gap, 107, 9, 3));
     let mut again = Vec::new();
@@ -512,7 +512,7 @@ fn what_has_no_reply_is_sent_again_in_its_order_as_far_as_there_is_room() {
 }
 
 #[test]
-fn a_new_connection_waits_for_room_until_its_time_is_over() {
+fn reconnect_waits_for_room_in_time() {
     let (mut client, shared) = with_ring(RING_BYTES_MIN);
     let keys: Vec<_> = (1..=8).map(|token| client.open_session(token, 16).unwrap()).collect();
     for key in keys.iter().cycle().take(80) {
@@ -524,7 +524,7 @@ fn a_new_connection_waits_for_room_until_its_time_is_over() {
     let commands = again.into_iter().filter(|(kind, ..)| *kind == Kind::Command).collect::<Vec<_>>();
     let in_order = (1..=10).flat_map(|number| (101..=108).map(move |session| (Kind::Command, session, number)));
     assert_eq!(commands, Vec::from_iter(in_order));
-    // Nobody takes them: that is said, and not waited for for ever.
+    // A service that takes no frames is an error after a bounded wait.
     let mut service = shared.lock();
     service.takes = false;
     service.says.extend((1..=8).map(|token| opened(token, 11, 0)));
@@ -536,7 +536,7 @@ fn a_new_connection_waits_for_room_until_its_time_is_over() {
 }
 
 #[test]
-fn who_closes_a_session_receives_nothing_late_of_it_and_all_of_the_others() {
+fn closed_session_gets_no_late_messages() {
     let (mut client, service) = connected();
     let keys = [7, 8, 9].map(|token| client.open_session(token, 8).unwrap());
     for key in &keys[1..] {
@@ -551,7 +551,7 @@ fn who_closes_a_session_receives_nothing_late_of_it_and_all_of_the_others() {
 }
 
 #[test]
-fn a_frame_needs_the_room_that_it_takes_and_no_more() {
+fn frame_needs_only_its_own_room() {
     let (mut client, service) = with_ring(RING_BYTES_MIN);
     let (first, second) = (client.open_session(7, 64).unwrap(), client.open_session(8, 64).unwrap());
     service.lock().taken.clear();
@@ -567,12 +567,12 @@ fn a_frame_needs_the_room_that_it_takes_and_no_more() {
 }
 
 #[test]
-fn each_of_several_addresses_is_tried_and_where_there_are_others_not_for_long() {
+fn silent_address_is_left_soon() {
     let folder = tempfile::tempdir().unwrap();
     let nobody = ["first", "second"].map(|name| folder.path().join(name));
     let error = Client::connect_any(&nobody, ClientOptions::default()).map(drop).unwrap_err();
     assert!(error.to_string().contains("second"), "{error}");
-    // One that accepts and says nothing.
+    // One that accepts and stays silent.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = format!("{TCP_PREFIX}{}", listener.local_addr().unwrap()).into();
     let waited = |paths: &[&PathBuf], timeout| match Client::connect_any(
@@ -590,7 +590,7 @@ fn each_of_several_addresses_is_tried_and_where_there_are_others_not_for_long() 
 }
 
 #[test]
-fn only_sessions_with_commands_in_flight_are_looked_at_for_what_is_to_be_sent_again() {
+fn only_busy_sessions_are_resent() {
     let (mut client, service) = connected();
     let keys: Vec<_> = (1..=3).map(|token| client.open_session(token, 16).unwrap()).collect();
     assert_eq!(client.resending, []);

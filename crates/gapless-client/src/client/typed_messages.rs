@@ -1,4 +1,4 @@
-//! Messages that a schema describes: sending them as objects, and decoding what comes.
+//! Messages described by a schema: sending objects, and decoding replies.
 
 use super::{Client, MessageType, OwnedReply, Reply};
 use crate::ClientError;
@@ -8,7 +8,7 @@ use gapless_schema::{Encode, Message};
 use std::time::Duration;
 
 impl Client {
-    /// As [`Client::send`], an object of a schema.
+    /// Like [`Client::send`], for an object of a schema.
     ///
     /// # Errors
     /// As for [`Client::send`]; the object cannot be encoded.
@@ -16,7 +16,7 @@ impl Client {
         self.send(key, MessageType::of::<M>(), message.encoded_length(), |buffer| encode(message, buffer))
     }
 
-    /// As [`Client::call`], an object of a schema.
+    /// Like [`Client::call`], for an object of a schema.
     ///
     /// # Errors
     /// As for [`Client::call`]; the object cannot be encoded.
@@ -33,17 +33,17 @@ impl Client {
 }
 
 impl<'a> Reply<'a> {
-    /// Which message it is.
+    /// Type of the message.
     #[must_use]
     pub const fn message_type(&self) -> MessageType {
         MessageType { schema: self.schema, encoding: self.encoding }
     }
 
-    /// The message, as `M` says: an object or a view of the payload.
+    /// Decodes the message as `M`: an object or a view of the payload.
     ///
     /// # Errors
-    /// [`ClientError::Refused`] or [`ClientError::ReplyTooLong`], where it is the refusal of a command;
-    /// [`ClientError::Decode`], where it is another message than `M` ([`Reply::message_type`]), or not what it says.
+    /// [`ClientError::Refused`] or [`ClientError::ReplyTooLong`], if it is the refusal of a command; [`ClientError::Decode`], if it is
+    /// another message than `M` ([`Reply::message_type`]), or malformed.
     pub fn decode<M: Message>(&self) -> Result<M::Decoded<'a>, ClientError> {
         match self.refused() {
             Some(error) => Err(error),
@@ -53,16 +53,16 @@ impl<'a> Reply<'a> {
 }
 
 impl OwnedReply {
-    /// Which message it is.
+    /// Type of the message.
     #[must_use]
     pub const fn message_type(&self) -> MessageType {
         MessageType { schema: self.schema, encoding: self.encoding }
     }
 
-    /// The message, as `M` says: an object or a view of the payload.
+    /// Decodes the message as `M`: an object or a view of the payload.
     ///
     /// # Errors
-    /// [`ClientError::Decode`], where it is another message than `M` ([`OwnedReply::message_type`]), or not what it says.
+    /// [`ClientError::Decode`], if it is another message than `M` ([`OwnedReply::message_type`]), or malformed.
     pub fn decode<M: Message>(&self) -> Result<M::Decoded<'_>, ClientError> {
         decode::<M>(self.message_type(), &self.payload)
     }

@@ -1,4 +1,4 @@
-//! Sleeping until the other side sends something, and noticing that it is gone.
+//! Sleeping until the service sends something, and noticing that it is gone.
 
 use super::Client;
 use super::session::Session;
@@ -10,27 +10,27 @@ use gapless_transport::peer_process::PeerProcess;
 use rustix::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// Where there are others, a member that owes an answer for so long is left for the next; it is found again if it leads.
+/// Time after which a member that owes an answer is left for the next, if there are others; it is found again if it leads.
 pub(super) const SILENCE_MAX: Duration = Duration::from_secs(1);
-/// A ring that was full is looked at again after so long.
+/// Interval of retrying a full ring.
 pub(super) const RESEND_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Since when a service that owes an answer has said nothing: it may stand still, and its socket does not tell.
+/// Silence of a service that owes an answer: a stalled process keeps its socket open.
 #[derive(Default)]
 pub(super) struct Silence {
     since: Option<Instant>,
-    /// It was too long: the next attempt is another member's.
+    /// The silence was too long: the next attempt goes to another member.
     pub is_left: bool,
 }
 
 impl Silence {
-    /// Something has come.
+    /// Ends the silence: a message has arrived.
     #[inline]
     pub fn end(&mut self) {
         self.since = None;
     }
 
-    /// How long it may last yet, at the time at which something is awaited.
+    /// Time left of the allowed silence, while an answer is awaited since `now`.
     fn left(&mut self, now: Option<Instant>) -> Option<Duration> {
         let Some(now) = now else {
             self.since = None;
@@ -41,7 +41,7 @@ impl Silence {
     }
 }
 
-/// The time that a caller has given.
+/// Timeout given by a caller.
 #[derive(Clone, Copy)]
 pub(super) struct TimeLimit {
     pub given: Duration,
@@ -53,7 +53,7 @@ impl TimeLimit {
         Self { given, end: begun + given }
     }
 
-    /// The error with the time that was given, not with what was left of it for the last attempt.
+    /// Puts the given timeout into the error, instead of the rest that the last attempt had.
     pub fn stated_in(self, error: ClientError) -> ClientError {
         match error {
             ClientError::TimedOut { peer, request, .. } => {
@@ -64,14 +64,14 @@ impl TimeLimit {
     }
 }
 
-/// A call says in the log for whom it waits; it looks up from its sleep for that.
+/// Log messages about a long wait of a call; the call wakes from sleep for them.
 pub(super) struct CallWaits {
     notices: WaitNotices,
     begun: Instant,
     next: Instant,
 }
 
-/// Between two looks at whether it is time to say it.
+/// Interval of checking whether a log message is due.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 impl CallWaits {
@@ -81,7 +81,7 @@ impl CallWaits {
         Self { notices, begun, next: begun + LOOK_INTERVAL }
     }
 
-    /// When it looks up at the latest.
+    /// Latest time of the next wake-up.
     pub fn until(&self, deadline: Instant) -> Instant {
         self.next.min(deadline)
     }
@@ -111,28 +111,28 @@ impl CallWaits {
 pub struct ClientWaker(OwnedFd);
 
 impl ClientWaker {
-    /// Ends the sleep, or the next one.
+    /// Ends the current sleep, or the next one.
     pub fn wake(&self) {
-        // Fails only when the counter is full, and then it is awake.
+        // Fails only if the counter is full; then the client is awake.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 }
 
 impl Client {
-    /// What wakes it in [`Client::wait`]. A client that goes on at another member is woken no more: its sleeps end by themselves.
+    /// Returns the waker for [`Client::wait`]. It has no effect after the client has moved to another member, whose sleeps end by
+    /// themselves.
     ///
     /// # Errors
-    /// The process has as many descriptors as it may have.
+    /// The process has no free descriptor.
     pub fn waker(&self) -> Result<ClientWaker, ClientError> {
         let copied = rustix::io::fcntl_dupfd_cloexec(&self.link.wake_publisher, 0);
         Ok(ClientWaker(copied.map_err(TransportError::system("copying a descriptor"))?))
     }
 
-    /// Sleeps until the service sends something, or `timeout`. Returns at once if something is there.
+    /// Sleeps until the service sends something, or for `timeout`. Returns at once if a message is there.
     ///
     /// # Errors
-    /// [`ClientError::Disconnected`] if the service is gone, or where there are other members and this one has owed an
-    /// answer for a second.
+    /// [`ClientError::Disconnected`] if the service is gone, or if there are other members and this one has owed an answer for a second.
     pub fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {
         self.flush();
         if self.has_deferred() {
@@ -141,10 +141,10 @@ impl Client {
         self.sleep_for_reply(timeout)
     }
 
-    /// As [`Client::wait`], even if messages are kept for the next poll.
+    /// Like [`Client::wait`], even if messages are kept for the next poll.
     pub(super) fn sleep_for_reply(&mut self, timeout: Duration) -> Result<(), ClientError> {
         self.flush();
-        // Nobody says when there is room for the frames that are to be sent again.
+        // Room for the frames to be resent causes no wake-up.
         self.sleep(if self.resending.is_empty() { timeout } else { timeout.min(RESEND_INTERVAL) })
     }
 
@@ -166,7 +166,7 @@ impl Client {
                 return Ok(());
             }
             self.check_connected()?;
-            // A wake-up without a message ends it as well, unless it was only to look at the silence.
+            // A wake-up without a message ends the sleep too, unless it was only to check the silence.
             if silence.is_none_or(|silence| silence >= left) {
                 return Ok(());
             }
@@ -177,7 +177,7 @@ impl Client {
         self.environment.as_ref().map_or_else(Instant::now, |environment| environment.now())
     }
 
-    /// Lets time go by, even if messages come.
+    /// Sleeps, even if messages arrive.
     pub(super) fn pause(&mut self, pause: Duration) {
         match &mut self.environment {
             Some(environment) => environment.sleep(pause),
@@ -186,7 +186,7 @@ impl Client {
         }
     }
 
-    /// How long the service may say nothing yet; `None` where it owes nothing, or nobody else could be asked.
+    /// Time left of the service's silence; `None` if it owes nothing, or there is no other member.
     fn silence_left(&mut self) -> Option<Duration> {
         let has_others = self.addresses.as_ref().is_some_and(|addresses| addresses.count() > 1);
         let owes = |session: &Session| session.in_flight() > 0 || (!session.is_open() && !session.is_lost());

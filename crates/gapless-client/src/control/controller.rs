@@ -1,4 +1,4 @@
-//! [`Controller`]: controls a stream of this machine from another process, and asks for the connected nodes.
+//! [`Controller`]: controls a stream of this machine from another process, and queries the connected nodes.
 
 use crate::ClientError;
 use crate::control_messages::nodes::{NODES_ANSWER_LENGTH_MAX, NodesAnswer, NodesRequest};
@@ -18,19 +18,19 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The result of a command.
+/// Result of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Controlled {
-    /// The sequence where it took effect; if nothing changed, the last one of the stream. It is released.
+    /// Sequence at which it took effect; if nothing changed, the last one of the stream. It is released.
     pub sequence: u64,
-    /// Whether it changed anything: a stream that is halted already is not halted again.
+    /// Whether it changed anything: a halted stream is not halted again.
     pub changed: bool,
     pub identity: StreamIdentity,
-    /// The sequencer's process.
+    /// Process id of the sequencer.
     pub process_id: u64,
 }
 
-/// Controls the stream in a directory of this machine. A user who may open its socket may control it.
+/// Controls the stream in a directory of this machine. A user with permission to open its socket may control it.
 ///
 /// ```no_run
 /// # mod gapless {
@@ -50,31 +50,30 @@ pub struct Controller {
     tell: Tell,
 }
 
-/// Told how long an answer has been waited for, from whom, and why it does not come.
+/// Receives the time waited, and for whom and why.
 pub type Tell = fn(Duration, &str);
 
-/// Between two attempts to stand in a line that is full.
+/// Interval of retrying a full accept queue.
 const LINE_INTERVAL: Duration = Duration::from_millis(5);
 
 impl Controller {
-    /// For the stream that is in `directory`.
+    /// Controls the stream in `directory`.
     #[must_use]
     pub fn new(directory: impl AsRef<Path>) -> Self {
         Self { socket: StreamLayout::new(directory.as_ref()).socket(), tell: log }
     }
 
-    /// Has `tell` say for whom it waits, once a second at first and then less often; else the log does.
+    /// Reports long waits to `tell` instead of the log: once a second at first, then less often.
     #[must_use]
     pub fn telling(self, tell: Tell) -> Self {
         Self { tell, ..self }
     }
 
-    /// Asks for `command` and waits, at most `timeout`, until its effect is in the stream and as durable as the stream
-    /// promises.
+    /// Sends `command` and waits, at most `timeout`, until its effect is in the stream and as durable as the stream promises.
     ///
     /// # Errors
-    /// [`ClientError::Control`] if nobody is there or it is refused; [`ClientError::TimedOut`], after which it may still
-    /// take effect: asking again tells.
+    /// [`ClientError::Control`] if no process listens or it refuses; [`ClientError::TimedOut`], after which the command may still take
+    /// effect: repeating it shows.
     pub fn command(&self, command: ControlCommand, timeout: Duration) -> Result<Controlled, ClientError> {
         let name = command.name();
         let request = ControlRequest { command, identity: StreamIdentity::default() };
@@ -94,10 +93,10 @@ impl Controller {
         Ok(Controlled { sequence, changed, identity, process_id })
     }
 
-    /// The connected nodes: every row there is. See [`super::StatusFeed`] for reading it again and again.
+    /// All connected nodes. See [`super::StatusFeed`] for repeated reading.
     ///
     /// # Errors
-    /// [`ClientError::Control`] if nobody is there; [`ClientError::TimedOut`].
+    /// [`ClientError::Control`] if no process listens; [`ClientError::TimedOut`].
     pub fn nodes(&self, timeout: Duration) -> Result<NodesAnswer, ClientError> {
         let (asked, mut waiting) = ("a question who is connected", Waiting::within(timeout));
         let socket = self.dial(asked, &mut waiting)?;
@@ -152,7 +151,7 @@ impl Controller {
         }
     }
 
-    /// Sends a request and takes the answer, whose length it returns. `name` is the request, for messages.
+    /// Sends a request and receives the answer; returns its length. `name` is the request, for messages.
     fn ask(
         &self,
         socket: &OwnedFd,
@@ -190,7 +189,7 @@ impl Controller {
         self.refused(None, reason)
     }
 
-    /// How long to sleep until the wait for an answer to `name` is to be told again, or is over.
+    /// Time to sleep until the wait for an answer to `name` is reported again, or ends.
     fn pause(&self, waiting: &mut Waiting, name: &str, process: Option<PeerProcess>) -> Result<Duration, ClientError> {
         let passed = waiting.begun.elapsed();
         if let Some(waited) = waiting.notices.take_due(saturating_ns(passed)) {
@@ -213,7 +212,7 @@ impl Controller {
                 Err(error) => error,
             };
             return match source.kind() {
-                // As many as may wait to be let in wait already.
+                // The accept queue is full.
                 ErrorKind::WouldBlock => {
                     std::thread::sleep(self.pause(waiting, name, None)?.min(LINE_INTERVAL));
                     continue;
@@ -245,7 +244,7 @@ impl Waiting {
     }
 }
 
-/// Where the caller has not said how: in the log.
+/// Default report of a long wait: to the log.
 fn log(waited: Duration, what: &str) {
     tracing::warn!(waited_s = waited.as_secs(), "{what}; it is waited for");
 }
@@ -259,14 +258,14 @@ mod tests {
 
     static TOLD: [Mutex<Vec<String>>; 2] = [const { Mutex::new(Vec::new()) }; 2];
 
-    /// Asks a socket that never accepts, behind `others` in its line, and returns what the wait has told.
+    /// Connects to a socket that never accepts, with `others` before it in the queue, and returns the reports of the wait.
     fn is_told(others: usize, tell: Tell, told: &Mutex<Vec<String>>) -> Vec<String> {
         let directory = tempfile::tempdir().unwrap();
         let controller = Controller::new(directory.path()).telling(tell);
         let socket = || rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
         let (listener, address) = (socket(), socket_address(&controller.socket).unwrap());
         rustix::net::bind(&listener, &address).unwrap();
-        // There is room for one in its line.
+        // The queue has room for one.
         rustix::net::listen(&listener, 0).unwrap();
         let _others: Vec<_> = std::iter::repeat_with(socket)
             .take(others)

@@ -1,9 +1,9 @@
-//! Control of a stream from outside of its process: the asking side.
+//! Controlling a stream from another process: the client's side.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | [`controller`] | [`Controller`]: one request and its answer |
-//! | [`status_feed`] | [`StatusFeed`]: reading the state again and again |
+//! | [`status_feed`] | [`StatusFeed`]: repeated reading of the state |
 
 pub mod controller;
 pub mod status_feed;

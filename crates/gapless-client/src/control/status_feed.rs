@@ -1,5 +1,4 @@
-//! [`StatusFeed`]: the nodes connected to a stream of this machine and their state, read again and again, with the work
-//! of each between two reads.
+//! [`StatusFeed`]: repeated reading of the nodes connected to a stream of this machine: their state, and their rates between two reads.
 
 use super::Controller;
 use crate::ClientError;
@@ -8,30 +7,29 @@ use gapless_log::StreamIdentity;
 use rustc_hash::FxHashMap;
 use std::time::Duration;
 
-/// A node, and how fast it is.
+/// A node and its rates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeReading {
-    /// As it last said.
+    /// Last report of the node.
     pub row: NodeRow,
-    /// Frames a second that it read, between what it said at the last read and now; `None` at the first read, and if it
-    /// has said nothing since or reads nothing.
+    /// Frames read a second, between the node's reports at the last read and now; `None` at the first read, without a new report, or if it
+    /// reads nothing.
     pub read_per_s: Option<f64>,
-    /// Frames a second that it published, over the same time.
+    /// Frames published a second, over the same time.
     pub published_per_s: Option<f64>,
 }
 
-/// The findings of a read.
+/// Result of a read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatusReading {
     pub identity: StreamIdentity,
-    /// The last sequence that is released.
+    /// Last released sequence.
     pub released_sequence: u64,
-    /// The sequencer's process, or the relay's.
+    /// Process id of the sequencer or the relay.
     pub process_id: u64,
-    /// The stream itself.
+    /// State of the stream itself.
     pub stream: StreamState,
-    /// The nodes, by rising connections: as many as are connected, at most `nodes_max` of each network and 4,096 of this
-    /// machine.
+    /// Connected nodes, by ascending connection: at most `nodes_max` of each network and 4,096 of this machine.
     pub nodes: Vec<NodeReading>,
 }
 
@@ -53,25 +51,25 @@ pub struct StatusReading {
 pub struct StatusFeed {
     controller: Controller,
     process_id: u64,
-    /// The rows of the last read, by their connections.
+    /// Rows of the last read, by connection.
     before: FxHashMap<u32, NodeRow>,
 }
 
 impl StatusFeed {
-    /// Asks `controller`'s stream.
+    /// Reads from `controller`'s stream.
     #[must_use]
     pub fn new(controller: Controller) -> Self {
         Self { controller, process_id: 0, before: FxHashMap::default() }
     }
 
-    /// The nodes now, and how fast they were since the last read.
+    /// Current nodes, with their rates since the last read.
     ///
     /// # Errors
     /// As for [`Controller::nodes`].
     pub fn read(&mut self, timeout: Duration) -> Result<StatusReading, ClientError> {
         let answer = self.controller.nodes(timeout)?;
         if answer.process_id != self.process_id {
-            // Connections of another process are others.
+            // Connection numbers of another process are unrelated.
             self.process_id = answer.process_id;
             self.before.clear();
         }
@@ -107,7 +105,7 @@ mod tests {
     use gapless_transport::transport::Transport;
 
     #[test]
-    fn rates_are_those_of_the_time_between_what_a_node_said() {
+    fn rates_use_time_between_reports() {
         let row = |position, frames_published, noted_ns| NodeRow {
             connection: 1,
             name: String::new(),
@@ -127,8 +125,8 @@ mod tests {
         let before = row(100, 10, 1_000_000_000);
         assert_eq!(rates(&before, &row(600, 10, 1_500_000_000)), (Some(1000.0), Some(0.0)));
         assert_eq!(rates(&before, &row(100, 20, 2_000_000_000)), (Some(0.0), Some(10.0)));
-        assert_eq!(rates(&before, &row(600, 10, 1_000_000_000)), (None, None), "it has said nothing since");
-        assert_eq!(rates(&before, &row(600, 10, 0)), (None, None), "it was forgotten and came again");
+        assert_eq!(rates(&before, &row(600, 10, 1_000_000_000)), (None, None), "no report since");
+        assert_eq!(rates(&before, &row(600, 10, 0)), (None, None), "the node has reconnected");
         assert_eq!(rates(&row(0, 0, 1), &row(0, 5, 1_000_000_001)), (None, Some(5.0)), "it reads nothing");
     }
 }

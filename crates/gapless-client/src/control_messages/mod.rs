@@ -1,10 +1,10 @@
-//! The messages of a stream's control: the requests and answers over the stream's Unix socket, one message each way,
-//! little-endian. A user who may open the socket may control the stream: the file's permissions are the authority.
+//! Messages for controlling a stream: requests and answers over the stream's Unix socket, one message each way, little-endian. A user with
+//! permission to open the socket may control the stream.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | this | the messages: [`ControlRequest`] and [`ControlAnswer`]; no I/O |
-//! | [`nodes`] | the messages about who is connected; no I/O |
+//! | [`nodes`] | messages about connected nodes; no I/O |
 //!
 //! ```text
 //!  ControlRequest (40 bytes and a text)     ControlAnswer (56 bytes)
@@ -20,8 +20,8 @@
 //!           filled up with spaces; else none
 //! ```
 //!
-//! The last byte of the magic is the version. A peer of another version is notified; a message of any other form is
-//! counted, and the connection ended.
+//! The last byte of the magic is the version. A peer of another version gets an answer; any other message is counted, and the connection
+//! closed.
 
 pub mod nodes;
 
@@ -38,32 +38,32 @@ pub const REQUEST_MAGIC: u64 = u64::from_le_bytes(*b"GAPCTRL\x01");
 pub const ANSWER_MAGIC: u64 = u64::from_le_bytes(*b"GAPDONE\x01");
 /// Bytes of a request before its text.
 pub const REQUEST_FIXED_LENGTH: usize = 40;
-/// The longest request, bytes.
+/// Longest request, bytes.
 pub const REQUEST_LENGTH_MAX: usize = REQUEST_FIXED_LENGTH + REASON_LENGTH_MAX;
 /// Length of an answer in bytes.
 pub const ANSWER_LENGTH: usize = 56;
 
-/// The commands to a stream.
+/// A command to a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlCommand {
-    /// Takes nothing more from publishers, at once; frames that they have sent and that are not in the stream yet wait.
+    /// Stops taking frames from publishers at once; frames sent and not in the stream yet wait.
     Halt {
-        /// Why, for a person: at most 200 bytes, a longer one is cut.
+        /// Reason, for an operator: at most 200 bytes; a longer one is truncated.
         reason: String,
     },
     /// Takes publishers' messages again.
     Resume,
-    /// Ends the feed session that is open, if one is, and begins another.
+    /// Ends the open feed session, if there is one, and begins another.
     RollOver {
-        /// The name of the new one; not blank, and of none that is kept.
+        /// Name of the new feed session: not blank, and different from all kept ones.
         name: FeedSession,
     },
-    /// Ends the feed session that is open; publishers' messages wait until another begins.
+    /// Ends the open feed session; publishers' messages wait until another begins.
     End,
 }
 
 impl ControlCommand {
-    /// Its name, as the command line has it.
+    /// Name of the command on the command line.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -75,17 +75,17 @@ impl ControlCommand {
     }
 }
 
-/// The fate of a request. The discriminant is the wire value.
+/// Fate of a request. The discriminant is the wire value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum ControlStatus {
     /// It took effect at the answer's sequence.
     Done = 0,
-    /// It was so already: halted, or not halted. Nothing was appended; the answer's sequence is the stream's last one.
+    /// The stream was halted, or not halted, already. Nothing was appended; the answer's sequence is the stream's last one.
     Unchanged = 1,
-    /// The process passes another's stream on; only its sequencer is controlled.
+    /// The process is a relay; only the sequencer can be controlled.
     Relay = 2,
-    /// The stream belongs to a service; there are no feed sessions to control.
+    /// The stream belongs to a service and has no feed sessions to control.
     Service = 3,
     /// The feed session has ended and no other has begun.
     Ended = 4,
@@ -95,16 +95,16 @@ pub enum ControlStatus {
     OtherStream = 6,
     /// The request was for another incarnation of the stream.
     OtherIncarnation = 7,
-    /// Too many requests wait already.
+    /// Too many requests are waiting.
     Busy = 8,
-    /// The request is of a version that is not known here.
+    /// The request has an unknown version.
     OtherVersion = 9,
-    /// This member of a cluster follows another; only the leader is controlled.
+    /// This member of a cluster is a follower; only the leader can be controlled.
     Follower = 10,
 }
 
 impl ControlStatus {
-    /// All of them.
+    /// All values.
     pub const ALL: [Self; 11] = [
         Self::Done,
         Self::Unchanged,
@@ -124,46 +124,46 @@ impl ControlStatus {
     }
 }
 
-/// The sequencer's answer to a command.
+/// Answer of the sequencer to a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControlOutcome {
-    /// The number of the request, in the order that they were passed to it.
+    /// Number of the request, in the order of submission.
     pub number: u64,
     pub status: ControlStatus,
-    /// Where it took effect, or the last sequence that was given. Nobody is notified before that frame is released.
+    /// Sequence at which it took effect, or the last sequence assigned. The outcome is reported once that frame is released.
     pub sequence: u64,
 }
 
-/// A command and the stream that it is for.
+/// A command and its stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlRequest {
     pub command: ControlCommand,
-    /// The stream that is meant; zeros for any.
+    /// Stream that the command is for; zeros for any.
     pub identity: StreamIdentity,
 }
 
-/// The answer to a request.
+/// Answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControlAnswer {
     pub status: ControlStatus,
     pub identity: StreamIdentity,
-    /// Where it took effect; see [`ControlStatus::Unchanged`]. 0 if it was refused.
+    /// Sequence at which it took effect; see [`ControlStatus::Unchanged`]. 0 if it was refused.
     pub sequence: u64,
-    /// Of the process that answers.
+    /// Process id of the sender.
     pub process_id: u64,
 }
 
-/// Why bytes are not a request.
+/// Reason why bytes are not a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoRequest {
-    /// It begins like a request of another version.
+    /// A request of another version.
     OtherVersion,
-    /// It is none.
+    /// Not a request.
     Malformed,
 }
 
 impl ControlRequest {
-    /// Whether `bytes` begin as a request of any version does.
+    /// Whether `bytes` begin like a request of any version.
     #[must_use]
     pub fn is_meant(bytes: &[u8]) -> bool {
         bytes.starts_with(&REQUEST_MAGIC.to_le_bytes()[..7])
@@ -194,10 +194,10 @@ impl ControlRequest {
         bytes
     }
 
-    /// Reads a message.
+    /// Parses a message.
     ///
     /// # Errors
-    /// [`NoRequest`] unless it has this form.
+    /// [`NoRequest`] unless the bytes are a valid request.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, NoRequest> {
         if !Self::is_meant(bytes) {
             return Err(NoRequest::Malformed);
@@ -242,7 +242,7 @@ impl ControlAnswer {
         bytes
     }
 
-    /// Reads a message; `None` unless it has this form.
+    /// Parses a message; `None` if it is malformed.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         if bytes.len() != ANSWER_LENGTH || u64_at(bytes, 0) != ANSWER_MAGIC || u32_at(bytes, 12) != 0 {
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn every_request_is_read_as_it_was_written() {
+    fn request_round_trip() {
         for command in [
             ControlCommand::Halt { reason: String::new() },
             ControlCommand::Halt { reason: "prices are wrong".to_owned() },
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_refused() {
+    fn malformed_request_is_refused() {
         let good = request(ControlCommand::RollOver { name: FeedSession::new("TUESDAY").unwrap() }).to_bytes();
         let changed = |offset: usize, byte: u8| {
             let mut bytes = good.clone();
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn every_answer_is_read_as_it_was_written() {
+    fn answer_round_trip() {
         for status in ControlStatus::ALL {
             let answer = ControlAnswer { status, identity: IDENTITY, sequence: 12, process_id: 3 };
             assert_eq!(ControlAnswer::from_bytes(&answer.to_bytes()), Some(answer));

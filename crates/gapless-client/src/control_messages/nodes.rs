@@ -1,5 +1,5 @@
-//! The connected nodes and how they are, over the stream's Unix socket: a page of rows for each request, so that any number
-//! of nodes fits. No I/O.
+//! Messages about the connected nodes and their state, over the stream's Unix socket. Each request gets one page of rows, so the number of
+//! nodes is unlimited. No I/O.
 //!
 //! ```text
 //!  NodesRequest (16 bytes)
@@ -54,68 +54,68 @@ pub const NODES_REQUEST_MAGIC: u64 = u64::from_le_bytes(*b"GAPNODE\x01");
 pub const NODES_ANSWER_MAGIC: u64 = u64::from_le_bytes(*b"GAPROWS\x02");
 /// Length of a request in bytes.
 pub const NODES_REQUEST_LENGTH: usize = 16;
-/// Rows of one answer, at most.
+/// Maximum number of rows in an answer.
 pub const ROWS_MAX: usize = 128;
-/// The longest answer, bytes.
+/// Longest answer, bytes.
 pub const NODES_ANSWER_LENGTH_MAX: usize = HEAD_LENGTH + ROWS_MAX * ROW_LENGTH;
 
 const HEAD_LENGTH: usize = 80;
 const ROW_LENGTH: usize = 128;
-/// The longest name of a row, bytes.
+/// Longest name of a row, bytes.
 const NAME_LENGTH: usize = 16;
 
-/// A node as it last said, and as the sequencer's process sees it.
+/// A node by its last report, and as seen by the sequencer's process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeRow {
-    /// The connection; never used twice in the life of the sequencer's process.
+    /// Connection; never reused in the life of the sequencer's process.
     pub connection: u32,
-    /// Its name: the user that it logged in as, on shared memory its program's name. Empty if nobody asked for one.
+    /// Name: the user that logged in, or the program's name on shared memory. Empty if no login was required.
     pub name: String,
-    /// Its process, on shared memory.
+    /// Process id, on shared memory.
     pub process_id: Option<u32>,
-    /// Where it sends from, over a network.
+    /// Source address, over a network.
     pub address: Option<SocketAddr>,
-    /// How it is connected.
+    /// Transport of the connection.
     pub transport: Transport,
-    /// Whether it has read everything there was; `None` if it reads nothing or has said nothing yet.
+    /// Whether it has read everything available; `None` if it reads nothing or has not reported yet.
     pub is_live: Option<bool>,
-    /// The sequence that it reads next; 0 if it reads nothing or has said nothing yet.
+    /// Next sequence that it reads; 0 if it reads nothing or has not reported yet.
     pub position: u64,
-    /// Frames between its position and the stream's end, both at the time when it said its position.
+    /// Frames between its position and the end of the stream, both at the time of its report.
     pub lag_frames: u64,
-    /// Frames that it lost and asked for again.
+    /// Frames that it lost and requested again.
     pub frames_requested: u64,
-    /// Frames that it sent again.
+    /// Frames that it resent.
     pub frames_resent: u64,
-    /// Frames that it published, those sent again among them.
+    /// Frames that it published, including resent ones.
     pub frames_published: u64,
-    /// Frames of it that found no room and were dropped; it sends them again.
+    /// Its frames dropped for lack of room; it resends them.
     pub frames_dropped: u64,
-    /// Messages that it has published and not seen in the stream.
+    /// Messages published and not yet seen in the stream.
     pub in_flight: u32,
-    /// When it said all this, ns of a clock of its own: only the time between two rows of one connection means anything.
+    /// Time of the report, ns of an arbitrary clock: only differences between rows of one connection are meaningful.
     pub noted_ns: u64,
 }
 
-/// What a stream does as a whole.
+/// State of a stream as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamState {
-    /// How durable a frame is before anybody sees it.
+    /// Durability of a frame before any reader sees it.
     pub tier: Tier,
-    /// The ways in, in the order of [`Transport::NAMES`].
+    /// Transports that it listens on, in the order of [`Transport::NAMES`].
     pub transports: Vec<Transport>,
-    /// Whether it takes nothing from publishers until it is resumed; `None` where another process knows it.
+    /// Whether it is halted and takes nothing from publishers; `None` if only another process knows.
     pub is_halted: Option<bool>,
-    /// The newest feed session; blank before the first.
+    /// Newest feed session; blank before the first.
     pub feed_session: FeedSession,
-    /// Whether that has ended, so that publishers' messages wait for the next.
+    /// Whether the newest feed session has ended, so that publishers' messages wait for the next.
     pub has_feed_ended: bool,
 }
 
-/// Asks for rows.
+/// Request for rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodesRequest {
-    /// Rows of connections after this one; 0 from the first on.
+    /// Returns rows of connections after this one; 0 for the first page.
     pub behind: u32,
 }
 
@@ -123,15 +123,15 @@ pub struct NodesRequest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodesAnswer {
     pub identity: StreamIdentity,
-    /// The last sequence that is released.
+    /// Last released sequence.
     pub released_sequence: u64,
-    /// Of the process that answers.
+    /// Process id of the sender.
     pub process_id: u64,
-    /// The stream itself.
+    /// State of the stream itself.
     pub stream: StreamState,
-    /// Whether there are more rows after these.
+    /// Whether more rows follow these.
     pub has_more: bool,
-    /// At most [`ROWS_MAX`], by rising connections.
+    /// At most [`ROWS_MAX`] rows, by ascending connection.
     pub rows: Vec<NodeRow>,
 }
 
@@ -144,7 +144,7 @@ impl NodesRequest {
         bytes
     }
 
-    /// Reads a message; `None` unless it has this form.
+    /// Parses a message; `None` if it is malformed.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let is_request =
@@ -154,7 +154,7 @@ impl NodesRequest {
 }
 
 impl NodesAnswer {
-    /// The message.
+    /// Serialized form.
     ///
     /// # Panics
     /// If there are more rows than [`ROWS_MAX`].
@@ -177,7 +177,7 @@ impl NodesAnswer {
         bytes
     }
 
-    /// Reads a message; `None` unless it has this form.
+    /// Parses a message; `None` if it is malformed.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         if bytes.len() < HEAD_LENGTH || u64_at(bytes, 0) != NODES_ANSWER_MAGIC {
@@ -189,7 +189,7 @@ impl NodesAnswer {
             return None;
         }
         let rows = rows.iter().map(NodeRow::from_bytes).collect::<Option<Vec<_>>>()?;
-        // A page that does not go on would be asked for again and again.
+        // A page without progress would be requested forever.
         if !rows.is_sorted_by(|one, next| one.connection < next.connection) || (more == 1 && rows.is_empty()) {
             return None;
         }

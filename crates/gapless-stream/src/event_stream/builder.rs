@@ -484,7 +484,7 @@ fn assign_threads(options: &EventStreamOptions, head: Head) -> Result<ThreadAssi
         Head::Sequencer | Head::Member => agents.push(AgentSpec::new(head.answering()).hot()),
         Head::Replica | Head::Service => {
             let service = AgentSpec::new(head.answering()).hot().weight(2).cpus(options.service_cpus);
-            // Where agents can be detached, the service gets its own thread next to the member: one more hand-over for each message, but
+            // The service gets its own thread next to the member if agents can be detached: one more hand-over for each message, but
             // less work for each thread.
             let is_detached = head == Head::Replica && (options.plan == PlanKind::Max || threads.detached_service);
             agents.push(if is_detached { service.detachable().alone(threads.detached_service) } else { service });

@@ -123,7 +123,7 @@ pub(super) fn start(
     let Journaling { releaser, syncer_and_preparer, report } = builder.journal()?;
     recovery.journal = report;
     if let Some((_, preparer)) = syncer_and_preparer {
-        // Nothing here depends on the relayed frames: retention alone decides which are kept.
+        // No state depends on the relayed frames: retention alone decides which are kept.
         preparer.set_snapshot_sequence(u64::MAX);
     }
     let links = RelayLinks {

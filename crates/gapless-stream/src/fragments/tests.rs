@@ -175,7 +175,7 @@ fn postponed_frames_answered_sparsely() {
     let now_ns = LOOK_INTERVAL_NS * 4;
     assert!(!fragments.passes_by(3, 39, now_ns) && fragments.passes_by(3, 39, now_ns));
     assert_eq!(add_at(&mut fragments, 1, &part(3, 1, 0, 20, 60), 1, now_ns), Collected::PutOff);
-    // It is recalled once there is room, and only once.
+    // The session is recalled once there is room, and only once.
     assert_eq!((fragments.recalled(now_ns), fragments.next_recall_ns()), (None, Some(now_ns + LOOK_INTERVAL_NS)));
     fragments.forget(1);
     fragments.forget(2);

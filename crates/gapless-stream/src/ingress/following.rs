@@ -313,7 +313,7 @@ impl Ingress {
     /// The turn of a publisher from which nothing is taken.
     #[cold]
     pub(super) fn turn_away(&mut self, number: usize) -> Result<Turn, StreamError> {
-        // It causes at most one message to the service, even if its ring is unusable.
+        // The publisher causes at most one message to the service, even if its ring is unusable.
         if !self.links.service.has_room(1) {
             return Ok(Turn::Taken(0));
         }

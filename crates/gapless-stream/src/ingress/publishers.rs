@@ -21,7 +21,7 @@ pub(super) struct ConnectedPublisher {
     pub throttle_reported: bool,
     /// The publisher is gone: its ring is drained, then dropped.
     pub closed: bool,
-    /// Nothing is taken until the publisher reopens a session. It was told that this member does not lead, or is told at this time,
+    /// Set while frames are not taken until the publisher reopens a session. It was told that this member does not lead, or is told at this time,
     /// monotonic ns.
     pub away_told_next_ns: Option<u64>,
     /// This member has followed another since the publisher connected: it no longer owns the sessions it opened before.

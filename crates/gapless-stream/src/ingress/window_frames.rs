@@ -18,7 +18,7 @@ impl Ingress {
         self.window.first_within(length_bytes)
     }
 
-    /// Position in the window after the frame `sequence`, if the window still has all later frames, or there are none.
+    /// Position in the window after the frame `sequence`, if the window still has all later frames, or the stream ends there.
     #[inline]
     #[must_use]
     pub fn end_of(&self, sequence: u64) -> Option<u64> {

@@ -40,7 +40,7 @@ pub enum Carrier {
     Memory(MemoryNetwork),
 }
 
-/// Where and how a sequencer serves nodes by packets.
+/// Packet ports of a sequencer, and their options.
 #[derive(Clone)]
 pub struct PacketNetwork {
     pub carrier: Carrier,

@@ -18,7 +18,7 @@ use gapless_wire::mold::PacketWriter;
 use gapless_wire::{Frame, Kind, aligned_length, mold};
 use std::collections::VecDeque;
 
-/// How a feed is sent.
+/// Options of a feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedSenderOptions {
     /// Groups that get every packet: feed A, and B if there are two.

@@ -126,7 +126,7 @@ impl<S: Datagrams> Replayer<S> {
             return 0;
         }
         let length = writer.finish();
-        // The node requests again what was not sent.
+        // An unsent packet is requested again.
         if let Err(error) = self.socket.send(to, &self.packet[..length], length)
             && SendRefused::is_too_narrow(&error)
         {
@@ -164,7 +164,7 @@ impl<S: Datagrams> Replayer<S> {
                 continue;
             }
             let count = self.send_part(to, request);
-            // Nothing left of the feed session, or nothing new yet.
+            // 0: no messages are left of the feed session, or none are there yet.
             if count > 0 {
                 sent += 1;
                 self.counters.further.add(1);

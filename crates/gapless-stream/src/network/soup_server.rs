@@ -79,7 +79,7 @@ pub struct SoupServer {
     counters: SoupServerCounters,
     now_ns: u64,
     next_deadline_ns: u64,
-    /// Deadline of closing, even if some clients are behind.
+    /// Deadline of closing, even if some clients lag.
     close_by_ns: Option<u64>,
     warnings: Warnings,
 }

@@ -12,7 +12,7 @@ use gapless_wire::aligned_length;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Where and how a sequencer serves nodes by TCP.
+/// TCP ports of a sequencer, and their options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpNetwork {
     /// Address at which nodes publish; port 0 picks a free one.
@@ -69,10 +69,10 @@ impl TcpNetwork {
     }
 }
 
-/// The rings of the rewind agent's own connection, by which it is woken: nothing passes through them.
+/// Rings of the rewind agent's own connection, which only serves to wake it: nothing passes through them.
 const NEWS_RINGS: RingSizes = RingSizes { command_ring_bytes: 4096, reply_ring_bytes: 4096 };
 
-/// The agents of `network`: gateway and rewind. Where they listen.
+/// Builds the agents of `network`, gateway and rewind; returns them with their addresses.
 pub(crate) fn build(
     network: &TcpNetwork,
     served: &Served<'_>,

@@ -29,7 +29,7 @@ counters! {
 
 /// State of a connection to the command port.
 enum Caller {
-    /// Nothing received yet, since this time.
+    /// Silent since this time.
     Anonymous { since_ns: u64 },
     Admitted {
         key: u64,
@@ -120,7 +120,7 @@ impl TcpGateway {
                     work += count;
                     if let Caller::Admitted { key, is_stuck: true, .. } = slot.state {
                         any_stuck = true;
-                        // Its report waits after its frames in the connection, so the node counts as seen.
+                        // The report waits after the frames in the connection, so the node counts as seen.
                         sessions.heard(key, slot.connection.peer(), now_ns);
                     }
                     if is_timer_due { overdue(&slot.state, *hello_timeout_ns, now_ns) } else { None }

@@ -367,8 +367,8 @@ impl Relay {
                 if frame.kind() == Kind::SessionClose
                     && let Some(session) = self.sessions.get(&frame.session())
                 {
-                    // Its earlier requests with this token are void: the token may pass to a successor. Requests for its other sessions
-                    // stay: behind another relay they belong to other nodes.
+                    // Earlier requests with this token are void: the token may pass to a successor. Requests for its other sessions
+                    // stay: on another relay they belong to other nodes.
                     self.opening.forget(session.token, publisher.connection);
                 }
                 if !self.upstream.send(&self.frame)? {

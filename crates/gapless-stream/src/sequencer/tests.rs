@@ -1,4 +1,4 @@
-//! What the sequencer decides about each frame, what it remembers, and that a fold of the stream gives the same state.
+//! Decisions on each frame, the sequencer's state, and that a fold of the stream gives the same state.
 
 use super::*;
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length, mark, stamp};
@@ -31,7 +31,7 @@ fn timer_request(session: u64, session_seq: u64, timer: u64, deadline_ns: u64) -
     of_kind(Kind::TimerRequest, session, session_seq, &TimerFired { timer, deadline_ns }.to_bytes())
 }
 
-/// A sequencer, and the stream that it has made.
+/// A sequencer and the stream that it has stamped.
 struct World {
     sequencer: Sequencer,
     stream: Vec<Vec<u8>>,
@@ -71,7 +71,6 @@ impl World {
         self.offer_at(bytes, connection, 0)
     }
 
-    /// Opens the session of `token`.
     fn open_at(&mut self, token: u128, connection: ConnectionId, shared: bool, epoch_ns: u64) -> u64 {
         let payload = open_payload(token, shared);
         let bytes = of_kind(Kind::SessionOpen, 0, 0, &payload);
@@ -95,21 +94,21 @@ impl World {
         sequence
     }
 
-    /// The timer that is due fires.
+    /// Fires the due timer.
     fn fire(&mut self, timer: Timer) {
         let payload = TimerFired { timer: timer.timer, deadline_ns: timer.deadline_ns }.to_bytes();
         self.put(of_kind(Kind::Timer, timer.owner, 0, &payload), timer.deadline_ns);
         self.sequencer.take_timer(timer);
     }
 
-    /// One that has seen nothing but the stream.
+    /// A sequencer rebuilt from the stream alone.
     fn folded(&self) -> Sequencer {
         let mut folded = Sequencer::new(*self.sequencer.rules());
         self.stream.iter().for_each(|bytes| folded.observe(&Frame::parse(bytes).unwrap()));
         folded
     }
 
-    /// What the stream gives is what is there.
+    /// Asserts that the stream gives the same state.
     fn check_fold(&self) {
         let (here, folded) = (&self.sequencer, self.folded());
         let position = |each: &Sequencer| (each.last_sequence(), each.last_timestamp_ns(), each.term());
@@ -132,7 +131,7 @@ fn is_malformed(decision: Decision) -> bool {
 }
 
 #[test]
-fn each_frame_of_a_session_is_taken_once_and_in_order() {
+fn session_frames_taken_once_in_order() {
     let mut world = World::of_stream();
     let session = world.open(7);
     assert_eq!(session, 1);
@@ -152,13 +151,13 @@ fn each_frame_of_a_session_is_taken_once_and_in_order() {
     assert_eq!(world.offer(of_kind(Kind::SessionClose, session, 7, b""), ONE), Decision::Append);
     assert_eq!(world.offer(event(session, 8), ONE), Decision::SessionUnknown);
     assert_eq!((world.sequencer.session_count(), world.sequencer.session(session)), (0, None));
-    // Its token opens another one.
+    // The token of a closed session opens a new one.
     assert_eq!(world.open(7), 6);
     world.check_fold();
 }
 
 #[test]
-fn a_session_is_its_publishers_alone() {
+fn session_belongs_to_its_publisher() {
     let mut world = World::of_stream();
     let session = world.open(7);
     for connection in [OTHER, ConnectionId(0)] {
@@ -166,13 +165,13 @@ fn a_session_is_its_publishers_alone() {
         assert_eq!(world.sequencer.expected(session, connection), Err(Decision::SessionUnknown));
     }
     assert_eq!(world.offer(event(session + 1, 1), ONE), Decision::SessionUnknown);
-    // The token makes it another connection's, and the first one's no longer.
+    // The token moves the session to another connection.
     let reopen = Decision::Reopen { session, token: 7, next_session_seq: 1 };
     assert_eq!(world.offer(of_kind(Kind::SessionOpen, 0, 0, &open_payload(7, true)), OTHER), reopen);
     world.sequencer.attach(session, OTHER, true);
     assert_eq!(world.offer(event(session, 1), ONE), Decision::SessionUnknown);
     assert_eq!(world.offer(event(session, 1), OTHER), Decision::Append);
-    // Who is gone leaves it to nobody.
+    // A lost connection detaches its session.
     assert!(!world.sequencer.is_detached(session));
     world.sequencer.detach(ONE);
     assert_eq!(world.sequencer.expected(session, OTHER), Ok(2));
@@ -185,7 +184,7 @@ fn a_session_is_its_publishers_alone() {
 }
 
 #[test]
-fn copies_share_a_session_until_one_wants_it_for_itself() {
+fn exclusive_open_ends_sharing() {
     let mut world = World::of_stream();
     let session = world.open_at(7, ONE, true, 0);
     let third = ConnectionId(3);
@@ -216,7 +215,7 @@ fn copies_share_a_session_until_one_wants_it_for_itself() {
 }
 
 #[test]
-fn a_token_names_one_session_and_a_named_session_is_no_other() {
+fn token_names_one_session() {
     let mut rules = SequencerRules::of_stream(EXPIRY_NS);
     rules.sessions_max = 2;
     let mut world = World::new(rules);
@@ -238,7 +237,7 @@ fn a_token_names_one_session_and_a_named_session_is_no_other() {
 }
 
 #[test]
-fn what_a_publisher_may_not_send_is_malformed() {
+fn forbidden_frames_are_malformed() {
     let open = |session, session_seq, window_messages| {
         let payload = SessionOpen { token: 1, window_messages, shared: false, notices_seen: 0 }.to_bytes();
         of_kind(Kind::SessionOpen, session, session_seq, &payload)
@@ -253,16 +252,16 @@ fn what_a_publisher_may_not_send_is_malformed() {
         for kind in [Kind::Mark, Kind::Timer, Kind::Reply] {
             assert!(is_malformed(world.offer(of_kind(kind, session, 1, b""), ONE)), "{kind:?}");
         }
-        // A service takes commands alone.
+        // A service takes only commands.
         assert_eq!(is_malformed(world.offer(event(session, 1), ONE)), !rules.takes_events);
         let next = 1 + u64::from(rules.takes_events);
         assert_eq!(is_malformed(world.offer(timer_request(session, next, 1, 5), ONE)), !rules.takes_events);
-        // Opens of another form, with a number, or with a window too large.
+        // Opens with a malformed payload, a number, or too large a window.
         assert!(is_malformed(world.offer(of_kind(Kind::SessionOpen, 0, 0, b"?"), ONE)));
         assert!(is_malformed(world.offer(open(0, 1, 64), ONE)));
         assert!(is_malformed(world.offer(open(0, 0, rules.window_messages_max + 1), ONE)));
         assert_eq!(world.offer(open(0, 0, rules.window_messages_max), ONE), Decision::Append);
-        // A client of a service names no session that it had.
+        // A client of a service cannot name an earlier session.
         assert_eq!(is_malformed(world.offer(open(9, 0, 64), ONE)), !rules.takes_events);
     }
     assert_eq!((stream.window_messages_max, service.window_messages_max), (WINDOW_MESSAGES_MAX, 64));
@@ -270,7 +269,7 @@ fn what_a_publisher_may_not_send_is_malformed() {
 }
 
 #[test]
-fn timers_fire_in_their_order_and_can_be_moved_and_taken_back() {
+fn timers_fire_move_and_cancel() {
     let mut world = World::of_stream();
     let (first, second) = (world.open(7), world.open(8));
     assert_eq!((world.sequencer.next_deadline_ns(), world.sequencer.due_timer(u64::MAX)), (None, None));
@@ -284,7 +283,7 @@ fn timers_fire_in_their_order_and_can_be_moved_and_taken_back() {
     assert_eq!((world.sequencer.due_timer(99), world.sequencer.due_timer(100)), (None, Some(due[0])));
     world.sequencer.cancel_timer(1, 100);
     assert_eq!(world.sequencer.next_deadline_ns(), Some(300));
-    // Moved, taken back, and fired.
+    // Moved, cancelled, and fired.
     assert_eq!(world.offer(timer_request(first, 3, 1, 200), ONE), Decision::Append);
     assert_eq!(world.offer(timer_request(first, 4, 2, 0), ONE), Decision::Append);
     assert!(world.sequencer.timers().eq(&[timer(first, 1, 200), timer(second, 1, 300)]));
@@ -292,28 +291,28 @@ fn timers_fire_in_their_order_and_can_be_moved_and_taken_back() {
     world.fire(timer(first, 1, 200));
     assert!(world.sequencer.timers().eq(&[timer(second, 1, 300)]));
     world.check_fold();
-    // One that fired at an earlier deadline is not the one that was set since.
+    // A timer fired at an earlier deadline is not the one that was set since.
     assert_eq!(world.offer(timer_request(first, 5, 1, 600), ONE), Decision::Append);
     world.fire(timer(first, 1, 200));
     assert_eq!(world.sequencer.deadlines.get(&(first, 1)), Some(&600));
     assert!(world.sequencer.timers().eq(&[timer(second, 1, 300), timer(first, 1, 600)]));
     world.check_fold();
-    // Sequenced time counts, also when the clock is behind it.
+    // Sequenced time counts, even if the clock is earlier.
     world.put(event(0, 0), 300);
     assert_eq!(world.sequencer.due_timer(0), Some(timer(second, 1, 300)));
-    // A session takes its timers with it, and no others.
+    // Closing a session removes its timers, and no others.
     assert_eq!(world.offer(of_kind(Kind::SessionClose, second, 2, b""), ONE), Decision::Append);
     assert!(world.sequencer.timers().eq(&[timer(first, 1, 600)]));
     assert_eq!(Vec::from_iter(&world.sequencer.deadlines), [(&(first, 1), &600)]);
 }
 
 #[test]
-fn the_services_own_timers_are_no_publishers() {
+fn own_timers_are_not_publishers() {
     let mut sequencer = Sequencer::new(SequencerRules::of_stream(EXPIRY_NS));
     sequencer.set_timer(1, 100);
     sequencer.restore_timer(Timer { deadline_ns: 50, owner: 3, timer: 1 });
     sequencer.restore_timer(Timer { deadline_ns: 60, owner: 0, timer: 2 });
-    // A follower reads of one in a transaction. Its leader has it; where it leads, the service sets them again.
+    // A follower reads the timer from a transaction. The leader's service has it; a new leader's service sets it again.
     let header = FrameHeader { kind: Kind::Timer, flags: TRANSACTION_FLAG, ..FrameHeader::default() };
     let fired = frame(&header, &TimerFired { timer: 1, deadline_ns: 100 }.to_bytes());
     sequencer.observe(&Frame::parse(&fired).unwrap());
@@ -324,7 +323,7 @@ fn the_services_own_timers_are_no_publishers() {
 }
 
 #[test]
-fn a_timer_too_many_is_refused_and_its_publisher_goes_on() {
+fn timer_over_limit_is_refused() {
     let mut world = World::of_stream();
     world.sequencer.rules.timers_max = 2;
     let session = world.open(7);
@@ -345,7 +344,7 @@ fn a_timer_too_many_is_refused_and_its_publisher_goes_on() {
         world.check_fold();
     }
     assert_eq!(world.sequencer.timers().count(), 2);
-    // Whether it is refused is not for the publisher to say, and its form is fixed.
+    // A publisher may not set the refused flag, and the form of the request is fixed.
     let header = FrameHeader { kind: Kind::TimerRequest, session, session_seq: 8, ..FrameHeader::default() };
     let refused = FrameHeader { flags: REFUSED_FLAG, ..header };
     let payload = TimerFired { timer: 1, deadline_ns: 5 }.to_bytes();
@@ -356,7 +355,7 @@ fn a_timer_too_many_is_refused_and_its_publisher_goes_on() {
 }
 
 #[test]
-fn time_and_sequences_rise_by_one_at_least() {
+fn time_and_sequence_increase() {
     let mut sequencer = Sequencer::new(SequencerRules::of_stream(EXPIRY_NS));
     assert_eq!(
         [500, 400, 501, 503].map(|epoch_ns| sequencer.stamp(epoch_ns)),
@@ -368,7 +367,7 @@ fn time_and_sequences_rise_by_one_at_least() {
 }
 
 #[test]
-fn what_is_not_appended_after_all_leaves_no_trace() {
+fn reverted_frame_leaves_no_trace() {
     let mut world = World::of_stream();
     let session = world.open_at(7, ONE, false, 100);
     assert_eq!(world.offer_at(event(session, 1), ONE, 200), Decision::Append);
@@ -384,7 +383,7 @@ fn what_is_not_appended_after_all_leaves_no_trace() {
 }
 
 #[test]
-fn a_term_without_a_frame_was_never_there() {
+fn empty_term_is_forgotten() {
     let mut world = World::of_stream();
     world.put(event(0, 0), 0);
     world.sequencer.begin_term(4);
@@ -399,7 +398,7 @@ fn a_term_without_a_frame_was_never_there() {
 }
 
 #[test]
-fn sessions_that_are_silent_for_too_long_expire() {
+fn silent_sessions_expire() {
     let second_ns = EXPIRY_SCAN_INTERVAL_NS;
     let mut world = World::of_stream();
     let start_ns = 1_000 * second_ns;
@@ -412,7 +411,7 @@ fn sessions_that_are_silent_for_too_long_expire() {
     let due_ns = start_ns + EXPIRY_NS;
     assert!(!sequencer.is_expired(silent, due_ns) && sequencer.is_expired(silent, due_ns + 1));
     assert!(!sequencer.is_expired(shared, u64::MAX) && !sequencer.is_expired(99, u64::MAX));
-    // Once a second.
+    // Scans once a second.
     assert!(sequencer.look_for_expired_sessions(due_ns - second_ns + 2).is_empty());
     assert!(sequencer.look_for_expired_sessions(due_ns + 1).is_empty());
     assert_eq!(world.offer_at(event(talking, 1), ONE, due_ns), Decision::Append);
@@ -428,7 +427,7 @@ fn sessions_that_are_silent_for_too_long_expire() {
 }
 
 #[test]
-fn a_halt_and_the_end_of_a_feed_session_close_the_stream() {
+fn halt_and_feed_end_close_the_stream() {
     let mut world = World::of_stream();
     let state = |world: &World| {
         let sequencer = &world.sequencer;

@@ -1,4 +1,4 @@
-//! One session's commands, replies and notices, without a service.
+//! Commands, replies and notices of one session, without a service.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn answer(next_session_seq: u64) -> SessionOpened {
     SessionOpened { token: TOKEN, next_session_seq, notices_acknowledged: 0 }
 }
 
-/// One that is open as session 5, and goes on with `next_session_seq`.
+/// A session open as number 5, which continues with `next_session_seq`.
 fn open(next_session_seq: u64) -> Session {
     let mut session = Session::new(KEY, TOKEN, WINDOW);
     assert!(session.opened(5, &answer(next_session_seq)));
@@ -30,7 +30,7 @@ fn kept(place: u8, in_flight: bool) -> ([u8; 8], bool) {
     ([place; 8], in_flight)
 }
 
-/// What is kept under a number.
+/// Kept command of a number.
 fn command(session: &Session, session_seq: u64) -> ([u8; 8], bool) {
     match session.known(session_seq) {
         Known::Kept { frames, in_flight } => (frames.try_into().unwrap(), in_flight),
@@ -38,7 +38,7 @@ fn command(session: &Session, session_seq: u64) -> ([u8; 8], bool) {
     }
 }
 
-/// The places of the commands without a reply, with their first numbers.
+/// Positions of the commands without a reply, with their first numbers.
 fn unanswered(session: &Session, from: u64) -> Vec<(u64, u64)> {
     let mut all: Vec<_> = session.unanswered(from).map(|command| (command.place, command.first_seq)).collect();
     all.sort_unstable();
@@ -46,7 +46,7 @@ fn unanswered(session: &Session, from: u64) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn commands_have_consecutive_numbers_and_no_more_are_on_their_way_than_the_window_allows() {
+fn window_limits_consecutive_commands() {
     // Late in a session's life, as after a restart of the client.
     let mut session = open(1_000);
     assert_eq!((session.id(), session.token(), session.window_messages()), (Some(5), TOKEN, WINDOW));
@@ -67,7 +67,7 @@ fn commands_have_consecutive_numbers_and_no_more_are_on_their_way_than_the_windo
 }
 
 #[test]
-fn a_reply_answers_its_command_once() {
+fn reply_answers_its_command_once() {
     let mut session = open(1);
     assert_eq!((send(&mut session, 4, 1), send(&mut session, 1, 2), send(&mut session, 2, 3)), (1, 5, 6));
     assert_eq!(session.answered(1), Answered::Again, "its last number is what a reply names");
@@ -87,13 +87,13 @@ fn each_number_has_a_state() {
     assert_eq!((command(&session, 8), command(&session, 9)), (kept(1, true), kept(2, true)));
     session.answered(8);
     assert_eq!(command(&session, 8), kept(1, false));
-    // Its slot is used again for the fourth command.
+    // The fourth command reuses its slot.
     assert_eq!((send(&mut session, 1, 3), send(&mut session, 1, 4)), (10, 11));
     assert_eq!((session.known(8), command(&session, 11)), (Known::InStream, kept(4, true)));
 }
 
 #[test]
-fn what_has_no_reply_is_sent_again_before_anything_new() {
+fn unanswered_resent_before_new() {
     let mut session = open(1);
     (1..=3).for_each(|place| _ = send(&mut session, 2, place));
     session.answered(4);
@@ -112,7 +112,7 @@ fn what_has_no_reply_is_sent_again_before_anything_new() {
 }
 
 #[test]
-fn a_session_goes_on_only_where_it_was() {
+fn session_resumes_only_where_it_was() {
     // (answered, the service goes on with, it is the same session)
     for (answered, next, is_same) in
         [(0, 1, true), (0, 4, true), (0, 5, false), (2, 2, false), (2, 3, true), (3, 3, false), (3, 4, true)]
@@ -128,7 +128,7 @@ fn a_session_goes_on_only_where_it_was() {
         let in_flight = if is_same { 3 - answered as u32 } else { 0 };
         assert_eq!((session.in_flight(), session.next_session_seq()), (in_flight, 4));
     }
-    // Nor under another number, but where nothing has happened.
+    // Not under another number either, unless nothing has happened.
     let mut session = open(1);
     assert!(session.is_blank() && session.opened(6, &answer(3)) && session.id() == Some(6));
     assert!(!session.is_blank() && !session.opened(7, &answer(3)));
@@ -138,7 +138,7 @@ fn a_session_goes_on_only_where_it_was() {
 }
 
 #[test]
-fn what_is_lost_takes_nothing_any_more() {
+fn lost_session_takes_no_commands() {
     let mut session = open(1);
     (1..=2).for_each(|place| _ = send(&mut session, 1, place));
     session.set_resend_from(Some(1));
@@ -150,9 +150,9 @@ fn what_is_lost_takes_nothing_any_more() {
 }
 
 #[test]
-fn each_notice_is_new_once_and_many_are_acknowledged_together() {
+fn notices_are_acknowledged_in_batches() {
     let mut session = Session::new(KEY, TOKEN, WINDOW);
-    // A process that was started anew goes on behind what its predecessor acknowledged.
+    // A restarted process continues after its predecessor's acknowledgement.
     assert!(session.opened(5, &SessionOpened { notices_acknowledged: 100, ..answer(1) }));
     assert_eq!((session.notices_acknowledged(), session.due_acknowledgement()), (100, None));
     assert!(!session.notice(100) && !session.notice(102) && !session.notice(0));
@@ -166,7 +166,7 @@ fn each_notice_is_new_once_and_many_are_acknowledged_together() {
 }
 
 #[test]
-fn an_acknowledgement_has_a_number_of_the_session_and_a_reply_that_nobody_receives() {
+fn acknowledgement_reply_is_hidden() {
     let mut session = open(1);
     (1..=64).for_each(|number| assert!(session.notice(number)));
     (1..=3).for_each(|place| _ = send(&mut session, 1, place));
@@ -180,7 +180,7 @@ fn an_acknowledgement_has_a_number_of_the_session_and_a_reply_that_nobody_receiv
     assert_eq!((session.notices_acknowledged(), session.due_acknowledgement()), (64, None));
     assert_eq!((session.known(4), session.in_flight()), (Known::Acknowledgement, 1));
     assert_eq!((session.answered(4), session.in_flight()), (Answered::Acknowledgement, 0));
-    // The command that takes its slot is one again.
+    // The command that reuses its slot is an ordinary one again.
     (4..=6).for_each(|place| _ = send(&mut session, 1, place));
     assert_eq!(command(&session, 7), kept(6, true));
     assert_eq!(session.answered(7), Answered::First);
