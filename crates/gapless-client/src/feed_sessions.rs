@@ -1,16 +1,16 @@
-//! [`Feeds`]: which part of the stream belongs to which feed session. Sequences of the stream go on for its
-//! life; in MoldUDP64 and SoupBinTCP each feed session counts from 1.
+//! [`Feeds`]: assigns the frames of the stream to feed sessions. Sequences of the stream continue for its whole life; in MoldUDP64 and
+//! SoupBinTCP each feed session counts from 1.
 
 use gapless_wire::feed_session::FeedSession;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// One feed session: a name for a stretch of the stream.
+/// A feed session: a name for a range of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feed {
     pub name: FeedSession,
-    /// The sequence of its first frame, which is 1 in the feed.
+    /// Sequence of its first frame, which is number 1 in the feed.
     pub first_sequence: u64,
-    /// The sequence of its last frame, once it has ended.
+    /// Sequence of its last frame, once it has ended.
     pub last_sequence: Option<u64>,
 }
 
@@ -21,10 +21,10 @@ impl Feed {
         sequence >= self.first_sequence && self.last_sequence.is_none_or(|last| sequence <= last)
     }
 
-    /// The number in the feed, from 1, of the frame `sequence`.
+    /// Number in the feed, from 1, of the frame `sequence`.
     ///
     /// # Panics
-    /// If the frame lies before the feed.
+    /// If the frame is before the feed.
     #[inline]
     #[must_use]
     pub const fn number_of(&self, sequence: u64) -> u64 {
@@ -32,8 +32,7 @@ impl Feed {
         sequence - self.first_sequence + 1
     }
 
-    /// The sequence in the stream of the frame with `number` in the feed; `None` for 0 and numbers that no stream
-    /// reaches.
+    /// Sequence in the stream of the frame with `number` in the feed; `None` for 0 and numbers beyond any stream.
     #[inline]
     #[must_use]
     pub const fn sequence_of(&self, number: u64) -> Option<u64> {
@@ -44,20 +43,20 @@ impl Feed {
     }
 }
 
-/// The feed sessions of a stream that are still kept, oldest first.
+/// Feed sessions of a stream that are still kept, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Feeds {
     feeds: Vec<Feed>,
 }
 
 impl Feeds {
-    /// The feed sessions of a snapshot, oldest first.
+    /// Restores the feed sessions of a snapshot, oldest first.
     #[must_use]
     pub const fn restored(feeds: Vec<Feed>) -> Self {
         Self { feeds }
     }
 
-    /// A feed session begins with the frame `sequence`; one that was open ends before it.
+    /// Begins a feed session with the frame `sequence`; an open one ends before it.
     pub fn begin(&mut self, name: FeedSession, sequence: u64) {
         if let Some(open) = self.feeds.last_mut().filter(|feed| feed.last_sequence.is_none()) {
             open.last_sequence = Some(sequence - 1);
@@ -65,44 +64,44 @@ impl Feeds {
         self.feeds.push(Feed { name, first_sequence: sequence, last_sequence: None });
     }
 
-    /// The open feed session ends with the frame `sequence`.
+    /// Ends the open feed session with the frame `sequence`.
     pub fn end(&mut self, sequence: u64) {
         if let Some(open) = self.feeds.last_mut().filter(|feed| feed.last_sequence.is_none()) {
             open.last_sequence = Some(sequence);
         }
     }
 
-    /// The feed session that is open.
+    /// Open feed session.
     #[must_use]
     pub fn current(&self) -> Option<&Feed> {
         self.feeds.last().filter(|feed| feed.last_sequence.is_none())
     }
 
-    /// The newest feed session, open or not.
+    /// Newest feed session, open or not.
     #[must_use]
     pub fn newest(&self) -> Option<&Feed> {
         self.feeds.last()
     }
 
-    /// All that are kept, oldest first.
+    /// All kept feed sessions, oldest first.
     #[must_use]
     pub fn all(&self) -> &[Feed] {
         &self.feeds
     }
 
-    /// The newest feed session with this name.
+    /// Newest feed session with this name.
     #[must_use]
     pub fn named(&self, name: FeedSession) -> Option<&Feed> {
         self.feeds.iter().rev().find(|feed| feed.name == name)
     }
 
-    /// The feed session that the frame `sequence` belongs to.
+    /// Feed session of the frame `sequence`.
     #[must_use]
     pub fn holding(&self, sequence: u64) -> Option<&Feed> {
         self.feeds.iter().rev().find(|feed| feed.holds(sequence))
     }
 
-    /// Forgets those whose last frame lies before `first_sequence`, except the newest.
+    /// Forgets sessions whose last frame is before `first_sequence`, except the newest.
     pub fn forget_before(&mut self, first_sequence: u64) {
         while self.feeds.len() > 1 && self.feeds[0].last_sequence.is_some_and(|last| last < first_sequence) {
             self.feeds.remove(0);
@@ -110,22 +109,21 @@ impl Feeds {
     }
 }
 
-/// The feed sessions as the whole process knows them.
+/// Feed sessions shared by the threads of a process.
 #[derive(Clone, Default)]
 pub struct SharedFeeds {
     feeds: Arc<Mutex<Feeds>>,
 }
 
 impl SharedFeeds {
-    /// As `feeds` says.
     #[must_use]
     pub fn new(feeds: Feeds) -> Self {
         Self { feeds: Arc::new(Mutex::new(feeds)) }
     }
 
-    /// A look at them, or a change.
+    /// Locks them for reading or changing.
     pub fn lock(&self) -> MutexGuard<'_, Feeds> {
-        // No holder leaves the list half changed.
+        // No holder leaves the list in an inconsistent state.
         self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -139,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn each_frame_belongs_to_one_feed_and_each_feed_counts_from_1() {
+    fn each_feed_counts_from_one() {
         let mut feeds = Feeds::default();
         assert_eq!(feeds.current(), None);
         feeds.begin(name("MONDAY"), 1);
@@ -157,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_is_never_forgotten() {
+    fn newest_feed_is_never_forgotten() {
         let mut feeds = Feeds::default();
         feeds.begin(name("A"), 1);
         feeds.begin(name("B"), 5);

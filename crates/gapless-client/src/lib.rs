@@ -2,20 +2,20 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`stream_file`] | [`StreamConfig`]: a stream's file as plain data, and how a node is run by it |
+//! | [`stream_file`] | [`StreamConfig`]: a stream's file as plain data, and the node options from it |
 //! | [`node`] | [`StreamNode`](node::StreamNode): reads every message of a stream, and publishes |
 //! | [`client`] | [`Client`]: sessions, commands and their replies |
-//! | [`control`] | halting, resuming, rolling over and ending a stream, and asking for the connected nodes, from another process |
-//! | [`replay_merge`] | [`ReplayMerge`](replay_merge::ReplayMerge): a replay from any frame on, from the journal, that goes over into the live window |
-//! | `assembly` | fragments put together |
-//! | [`node_progress`] | how a node on the sequencer's machine says how far it is |
-//! | [`feed_sessions`] | [`Feeds`](feed_sessions::Feeds): which stretch of the stream belongs to which feed session |
-//! | [`throttle`] | how much one publisher may send |
-//! | [`stream_layout`] | [`StreamLayout`](stream_layout::StreamLayout): the paths in a stream's directory |
-//! | `message_type` | [`MessageType`](client::MessageType), and messages that a schema describes |
+//! | [`control`] | halting, resuming, rolling over and ending a stream, and querying its nodes, from another process |
+//! | [`replay_merge`] | [`ReplayMerge`](replay_merge::ReplayMerge): a replay of the journal from any frame that continues in the live window |
+//! | `assembly` | reassembly of fragments |
+//! | [`node_progress`] | progress reports of a node on the sequencer's machine |
+//! | [`feed_sessions`] | [`Feeds`](feed_sessions::Feeds): the feed sessions of a stream |
+//! | [`throttle`] | rate limit of a publisher |
+//! | [`stream_layout`] | [`StreamLayout`](stream_layout::StreamLayout): paths in a stream's directory |
+//! | `message_type` | [`MessageType`](client::MessageType), and messages described by a schema |
 //! | [`error`] | [`ClientError`] |
-//! | [`control_messages`] | the messages of that control: requests, answers, rows of nodes |
-//! | `quiet_polls` | when polls that find nothing ask whether the other side still lives |
+//! | [`control_messages`] | messages for that control: requests, answers, rows of nodes |
+//! | `quiet_polls` | when empty polls check whether the other side is alive |
 //! | [`session_key`] | [`SessionKey`] and [`CommandNumber`]: names of sessions and commands |
 
 #![forbid(unsafe_code)]

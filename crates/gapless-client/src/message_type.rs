@@ -1,28 +1,27 @@
-//! [`MessageType`]: which message of which schema, in which encoding; and what clients and nodes share of messages whose type
-//! is generated from a schema.
+//! [`MessageType`]: schema, message and encoding; with encoding and decoding of generated messages, shared by clients and nodes.
 
 use crate::ClientError;
 use gapless_schema::{Encode, Message, MessageSchema, schema_key};
 use gapless_wire::Encoding;
 
-/// The fields of a message beside its payload.
+/// Type of a message: everything but its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageType {
     /// Schema id << 16 | template id.
     pub schema: u32,
-    /// How the payload is encoded.
+    /// Encoding of the payload.
     pub encoding: Encoding,
 }
 
 impl MessageType {
-    /// That of a message which a schema describes: of its object, its encoder or its decoder.
+    /// Type of a generated message: of its object, encoder or decoder.
     #[must_use]
     pub const fn of<M: MessageSchema>() -> Self {
         Self { schema: schema_key(M::SCHEMA_ID, M::TEMPLATE_ID), encoding: M::ENCODING }
     }
 }
 
-/// Encodes `message` at the start of `buffer`; the length.
+/// Encodes `message` at the start of `buffer`; returns the length.
 pub(crate) fn encode(message: &impl Encode, buffer: &mut [u8]) -> Result<usize, ClientError> {
     message.encode(buffer).map_err(|error| ClientError::Encode(error.to_string()))
 }

@@ -1,6 +1,5 @@
-//! The progress of a node on the sequencer's machine: a few words in a cache line of the ring that its answers come
-//! through, which it writes now and then and the sequencer's process reads when somebody asks. They are for people to
-//! look at; nothing is decided by them.
+//! Progress of a node on the sequencer's machine: a few words in a cache line of its answer ring. The node writes them regularly, and the
+//! sequencer's process reads them for status requests. They are informational; no decision depends on them.
 
 use gapless_log::{RingNotes, RingReader};
 
@@ -10,27 +9,27 @@ const PUBLISHED: usize = 2;
 const RESENT: usize = 3;
 const IN_FLIGHT: usize = 4;
 
-/// Values of the state's word; no node writes 0.
+/// Values of the state's word; a node never writes 0.
 const REWINDING: u64 = 1;
 const LIVE: u64 = 2;
 
-/// The last report of a node.
+/// Last report of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeProgress {
-    /// The sequence that it reads next; 0 before it knows.
+    /// Next sequence to be read; 0 before it is known.
     pub position: u64,
-    /// Whether it has read everything there was; `None` if it has said nothing yet.
+    /// Whether it has read everything available; `None` before its first report.
     pub is_live: Option<bool>,
-    /// Frames that it has published, those sent again among them.
+    /// Frames that it has published, including resent ones.
     pub frames_published: u64,
-    /// Frames that it has sent again.
+    /// Frames that it has resent.
     pub frames_resent: u64,
-    /// Messages that it has published and not seen in the stream.
+    /// Messages published and not yet seen in the stream.
     pub in_flight: u32,
 }
 
 impl NodeProgress {
-    /// As `notes` have it now; any values may stand there, because another process wrote them.
+    /// Current contents of `notes`; any values are possible, because another process wrote them.
     #[must_use]
     pub fn read(notes: &RingNotes) -> Self {
         let is_live = match notes.read(STATE) {
@@ -48,7 +47,7 @@ impl NodeProgress {
     }
 }
 
-/// The node's end: writes what has changed.
+/// The node's end: writes changed values.
 #[derive(Default)]
 pub(crate) struct ProgressWriter {
     written: Progress,
@@ -57,7 +56,7 @@ pub(crate) struct ProgressWriter {
 }
 
 impl ProgressWriter {
-    /// Notes where the node stands: once in a poll, one store unless more than the position has changed.
+    /// Notes the node's progress: called once in a poll, one store unless more than the position has changed.
     #[inline]
     pub fn write(&mut self, ring: &RingReader, position: u64, frames_published: u64, progress: Progress) {
         ring.note(POSITION, position);
@@ -71,14 +70,14 @@ impl ProgressWriter {
     }
 }
 
-/// A node's report by its link, for a caller that asks the sequencer's process.
+/// Progress report that a node passes to its link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Whether it has read everything there was.
+    /// Whether it has read everything available.
     pub is_live: bool,
-    /// Frames that it has sent again.
+    /// Frames that it has resent.
     pub frames_resent: u64,
-    /// Messages that it has published and not seen in the stream.
+    /// Messages published and not yet seen in the stream.
     pub in_flight: u32,
 }
 
@@ -88,10 +87,10 @@ mod tests {
     use gapless_log::{MemoryKind, StreamIdentity, ring};
 
     #[test]
-    fn what_a_node_notes_is_read() {
+    fn progress_round_trip() {
         let (writer, reader) = ring::create(&MemoryKind::Anonymous, 4096, StreamIdentity::default()).unwrap();
         let notes = writer.notes();
-        assert_eq!(NodeProgress::read(&notes), NodeProgress::default(), "it has said nothing");
+        assert_eq!(NodeProgress::read(&notes), NodeProgress::default(), "no report yet");
         let mut noting = ProgressWriter::default();
         noting.write(&reader, 7, 3, Progress { is_live: false, frames_resent: 2, in_flight: 1 });
         let expected =
@@ -103,6 +102,6 @@ mod tests {
         reader.note(STATE, 99);
         reader.note(IN_FLIGHT, u64::MAX);
         let hostile = NodeProgress::read(&notes);
-        assert_eq!((hostile.is_live, hostile.in_flight), (None, u32::MAX), "any words are something");
+        assert_eq!((hostile.is_live, hostile.in_flight), (None, u32::MAX), "any values are accepted");
     }
 }

@@ -1,5 +1,5 @@
-//! [`ReplayMerge`]: released frames from any sequence on. From the window if it still has them, else from the
-//! journal; it crosses over without a gap or a double. Nobody waits for it, and it costs nobody memory.
+//! [`ReplayMerge`]: released frames from any sequence. They come from the window while it has them, else from the journal; the switch
+//! between the two leaves no gap and no duplicate. A slow reader delays no other and costs no memory elsewhere.
 
 use crate::ClientError;
 use gapless_journal::{JournalError, JournalReader, Replay};
@@ -7,35 +7,35 @@ use gapless_log::{FreeCursor, FreeRead, Window};
 use gapless_wire::{Frame, FrameError, aligned_length};
 use std::path::{Path, PathBuf};
 
-/// Reads a stream that is written in this or another process of this machine.
+/// Reader of a stream that is written in this or another process of this machine.
 pub struct ReplayMerge {
     window: Window,
     cursor: FreeCursor,
-    /// Where the journal is; a stream at tier `memory` has none.
+    /// Directory of the journal; a stream at tier `memory` has none.
     journal: Option<PathBuf>,
     replay: Option<Replay>,
-    /// It has gone elsewhere, and may come back to the journal.
+    /// Journal reader left for the window, kept for a possible return.
     left: Option<Replay>,
     /// Pieces copied from the window since then.
     copied_since: u32,
-    /// The journal, as it was when so much was released.
+    /// The journal as it was opened, and the released sequence at that time.
     opened: Option<(JournalReader, u64)>,
     /// Frames copied from the window and not read yet: those from `next` on, padded, up to `filled`.
     frames: Vec<u8>,
     next: usize,
     filled: usize,
-    /// The sequence that is read next.
+    /// Next sequence to be read.
     sequence: u64,
-    /// How often the window had moved on before a frame was read.
+    /// Number of times that the window had moved on before a frame was read.
     laps: u64,
 }
 
-/// Behind so many pieces from the window in a row the journal is let go.
+/// Number of consecutive pieces from the window after which the journal is closed.
 const COPIED_SINCE_MAX: u32 = 64;
-/// Frames are copied from the window in pieces of so many bytes.
+/// Length of the pieces copied from the window, bytes.
 const COPIED_LENGTH: usize = 16 << 10;
 
-/// The findings of a [`ReplayMerge`].
+/// Result of reading.
 #[derive(Clone, Copy)]
 pub enum ReplayRead<'a> {
     /// The next frame.
@@ -45,7 +45,7 @@ pub enum ReplayRead<'a> {
 }
 
 impl ReplayMerge {
-    /// Begins at `sequence`, 0 and 1 being the first. `journal` is the directory of the stream's journal.
+    /// Starts at `sequence`; 0 and 1 both mean the first. `journal` is the directory of the stream's journal.
     #[must_use]
     pub fn new(window: Window, journal: Option<PathBuf>, sequence: u64) -> Self {
         let cursor = window.free_cursor(sequence.max(1));
@@ -67,13 +67,13 @@ impl ReplayMerge {
         }
     }
 
-    /// The sequence that it reads next.
+    /// Next sequence to be read.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Goes to `sequence`.
+    /// Moves to `sequence`.
     pub fn seek(&mut self, sequence: u64) {
         if let Some(replay) = self.replay.take() {
             (self.left, self.copied_since) = (Some(replay), 0);
@@ -81,7 +81,7 @@ impl ReplayMerge {
         self.stand_at(sequence);
     }
 
-    /// Lets the journal go: what is deleted of it meanwhile takes no room any more. It is opened again where it is needed.
+    /// Closes the journal, so that its deleted segments free their space. It is reopened when needed.
     pub fn let_journal_go(&mut self) {
         if self.replay.is_some() {
             self.stand_at(self.sequence);
@@ -96,10 +96,10 @@ impl ReplayMerge {
         (self.next, self.filled) = (0, 0);
     }
 
-    /// Goes back before the frame of `length` bytes that was read last, so that it is read once more.
+    /// Moves back before the last frame read, of `length` bytes, so that it is read again.
     ///
     /// # Panics
-    /// If no frame of this length was read last.
+    /// If the last frame read does not have this length.
     pub fn step_back(&mut self, length: usize) {
         self.sequence -= 1;
         match &mut self.replay {
@@ -111,19 +111,19 @@ impl ReplayMerge {
         }
     }
 
-    /// Whether it reads from the journal now.
+    /// Whether it is reading from the journal.
     #[must_use]
     pub const fn is_replaying(&self) -> bool {
         self.replay.is_some()
     }
 
-    /// How often the window had moved on before a frame was read.
+    /// Number of times that the window had moved on before a frame was read.
     #[must_use]
     pub const fn laps(&self) -> u64 {
         self.laps
     }
 
-    /// The first sequence that is still kept: the journal's, or without a journal the first of all.
+    /// First sequence that is still kept: the journal's, or without a journal the first of the stream.
     ///
     /// # Errors
     /// The journal cannot be read now.
@@ -136,16 +136,16 @@ impl ReplayMerge {
         }
     }
 
-    /// The last sequence that can be read now.
+    /// Last sequence that can be read now.
     #[must_use]
     pub fn released_sequence(&self) -> u64 {
         self.window.released_sequence()
     }
 
-    /// The next frame.
+    /// Next frame.
     ///
     /// # Errors
-    /// [`ClientError::Lapped`] if neither the window nor a journal has it; damage.
+    /// [`ClientError::Lapped`] if neither the window nor the journal has it; damage.
     #[inline]
     pub fn read(&mut self) -> Result<ReplayRead<'_>, ClientError> {
         if self.next == self.filled {
@@ -168,8 +168,8 @@ impl ReplayMerge {
         Ok(ReplayRead::Frame(frame))
     }
 
-    /// Hands out frames, at most `limit`, of those that were copied with the one read last. 0 when
-    /// [`ReplayMerge::read`] has to look for more.
+    /// Passes at most `limit` frames to `take`, of those copied together with the last one read. 0 if [`ReplayMerge::read`] has to look for
+    /// more.
     ///
     /// # Errors
     /// Damage, and those of `take`.
@@ -190,14 +190,14 @@ impl ReplayMerge {
         Ok(count)
     }
 
-    /// Copies what the window has next.
+    /// Copies the next frames of the window.
     #[inline]
     fn fill(&mut self) -> Result<FreeRead, ClientError> {
         self.next = 0;
         self.filled = 0;
         let read = match self.cursor.read_many(&mut self.frames)? {
             FreeRead::Frame(0) => {
-                // One frame by itself: the first after a change of place, or one that is longer than the buffer.
+                // A single frame: the first after a move, or one longer than the buffer.
                 let read = self.cursor.read(&mut self.frames)?;
                 if let FreeRead::Frame(length) = read {
                     self.filled = aligned_length(length);
@@ -224,9 +224,9 @@ impl ReplayMerge {
         let Some(journal) = &self.journal else {
             return Err(ClientError::Lapped { sequence, reason: "the stream keeps no journal".to_owned() });
         };
-        // Released frames are never cut off.
+        // Released frames are never truncated.
         let released = self.window.released_sequence();
-        // Segments that were made or deleted since are an error, and then it is opened anew.
+        // Segments created or deleted since cause an error; the journal is then reopened.
         if let Some(mut replay) = self.left.take()
             && replay.go_to(sequence, released).is_ok()
         {
@@ -249,7 +249,7 @@ impl ReplayMerge {
     fn read_journal(&mut self) -> Result<ReplayRead<'_>, ClientError> {
         let replay = self.replay.as_mut().expect("the caller has looked");
         let next = replay.next_sequence();
-        // The journal may be ahead of the frames that have reached the stream's tier, and those ahead may be cut off.
+        // The journal may be ahead of the released frames, and unreleased ones may be truncated.
         let released = self.window.released_sequence();
         if next > released {
             self.stand_at(next);
@@ -264,7 +264,7 @@ impl ReplayMerge {
             }
         };
         if !has_next {
-            // Released is journaled; released frames that the reader has not seen yet are in the window.
+            // Released frames are journaled; those that this reader has not seen yet are in the window.
             self.stand_at(next);
             return Ok(ReplayRead::Empty);
         }
@@ -274,8 +274,8 @@ impl ReplayMerge {
     }
 }
 
-/// The meaning of a journal's error to a reader that needs the frame `sequence`. Retention deletes old segments while
-/// somebody still reads them, and then what is missing is not damage.
+/// Error for a reader that needs the frame `sequence`. Retention may delete old segments that are still read; a missing segment is then not
+/// damage.
 #[cold]
 pub(crate) fn cut_off(error: JournalError, journal: &Path, sequence: u64) -> ClientError {
     let is_cut = match &error {

@@ -1,24 +1,24 @@
-//! The names of a session and of a command in the program that uses a client.
+//! Names of a session and of a command in a client's program.
 
 /// A session of one [`Client`](crate::Client); stays valid across reconnects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionKey(pub(crate) u32);
 
 impl SessionKey {
-    /// The number of this session in its client, from 0 in the order of opening.
+    /// Index of this session in its client, from 0 in the order of opening.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// The number that a command has, or is to have, in the session that it belongs to: to be kept with the command before that
-/// is sent, by a client that may be killed. It means nothing in another session.
+/// Number of a command in its session. A client that may be killed records it with the command before sending. It has no meaning in another
+/// session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandNumber {
     /// Identifier of the session.
     pub session: u64,
-    /// The number in it, counted from 1: that of the last frame of the command.
+    /// Number in the session, counted from 1: that of the last frame of the command.
     pub session_seq: u64,
 }
 
@@ -32,7 +32,7 @@ impl CommandNumber {
         (u128::from(self.session_seq) << 64 | u128::from(self.session)).to_le_bytes()
     }
 
-    /// Reads the bytes that [`CommandNumber::to_bytes`] has written.
+    /// Parses the output of [`CommandNumber::to_bytes`].
     #[must_use]
     pub const fn from_bytes(bytes: [u8; Self::LENGTH]) -> Self {
         let both = u128::from_le_bytes(bytes);

@@ -1,8 +1,8 @@
-//! [`StreamLayout`]: the paths in the directory of a stream, or of a node with a stream of its own.
+//! [`StreamLayout`]: paths in the directory of a stream, or of a node with a stream of its own.
 
 use std::path::{Path, PathBuf};
 
-/// The directory of a stream.
+/// Directory of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamLayout {
     root: PathBuf,
@@ -15,74 +15,72 @@ impl StreamLayout {
         Self { root: root.into() }
     }
 
-    /// The stream's directory.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The journal's segments.
+    /// Directory of the journal's segments.
     #[must_use]
     pub fn journal(&self) -> PathBuf {
         self.root.join("journal")
     }
 
-    /// The directory of the sequencer's state files.
+    /// Directory of the sequencer's state files.
     #[must_use]
     pub fn state(&self) -> PathBuf {
         self.root.join("sequencer")
     }
 
-    /// The snapshots of a node's service.
+    /// Directory of the snapshots of a node's service.
     #[must_use]
     pub fn snapshots(&self) -> PathBuf {
         self.root.join("snapshots")
     }
 
-    /// Where the clients of a node's service connect.
+    /// Socket for clients of a node's service.
     #[must_use]
     pub fn node_socket(&self) -> PathBuf {
         self.root.join("node.socket")
     }
 
-    /// Where nodes of this machine connect.
+    /// Socket for nodes of this machine.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.root.join("stream.socket")
     }
 
-    /// The file that names the stream whose part a relay's directory holds.
+    /// File that names the upstream of a relay's directory.
     #[must_use]
     pub fn origin(&self) -> PathBuf {
         self.root.join("origin")
     }
 
-    /// The feed sessions that a relay knows.
+    /// File of the feed sessions known to a relay.
     #[must_use]
     pub fn feeds(&self) -> PathBuf {
         self.root.join("feeds")
     }
 
-    /// The file of a service's output position on this stream, as far as it is recorded; there is one where a service
-    /// has run.
+    /// File with the recorded output position of a service on this stream; it exists if a service has run.
     #[must_use]
     pub fn outputs(&self) -> PathBuf {
         self.root.join("outputs")
     }
 
-    /// The commands of a node's service that no handler took.
+    /// File of the commands of a node's service that no handler accepted.
     #[must_use]
     pub fn dead_letters(&self) -> PathBuf {
         self.root.join("dead-letters.jsonl")
     }
 
-    /// The sequences that the stream says are skipped, for starts.
+    /// File of the skipped sequences recorded in the stream, read at a start.
     #[must_use]
     pub fn skips(&self) -> PathBuf {
         self.root.join("skips")
     }
 
-    /// The counters.
+    /// File of the counters.
     #[must_use]
     pub fn counters(&self) -> PathBuf {
         self.root.join("counters")

@@ -1,10 +1,9 @@
-//! [`TokenBucket`]: how much one publisher may send. The generic cell rate algorithm (ITU-T I.371, annex A):
-//! one time stamp is its whole state.
+//! [`TokenBucket`]: rate limit of one publisher. The generic cell rate algorithm (ITU-T I.371, annex A): one time stamp is its whole state.
 
-/// How much one publisher may send.
+/// Rate limit of one publisher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Throttle {
-    /// Frames a second, in the long run.
+    /// Frames a second, on average.
     pub frames_per_s: u32,
     /// Frames at once.
     pub burst_frames: u32,
@@ -15,7 +14,7 @@ pub struct Throttle {
 pub struct TokenBucket {
     interval_ns: u64,
     tolerance_ns: u64,
-    /// When the next frame would be due if all came evenly; may lie ahead of now by the tolerance.
+    /// Theoretical arrival time of the next frame at an even rate; may be ahead of now by the tolerance.
     due_ns: u64,
 }
 
@@ -27,20 +26,20 @@ impl TokenBucket {
         Self { interval_ns, tolerance_ns: interval_ns * u64::from(throttle.burst_frames.max(1)), due_ns: 0 }
     }
 
-    /// Frames that may be sent at `now_ns`, on a clock that never goes back.
+    /// Frames that may be sent at `now_ns`, on a monotonic clock.
     #[inline]
     #[must_use]
     pub fn available(&self, now_ns: u64) -> u64 {
         ((now_ns + self.tolerance_ns).saturating_sub(self.due_ns.max(now_ns))) / self.interval_ns
     }
 
-    /// Takes `frames` at `now_ns`, also more than are available: the debt is paid by waiting.
+    /// Takes `frames` at `now_ns`, even more than are available: the debt delays later frames.
     #[inline]
     pub fn take(&mut self, frames: u64, now_ns: u64) {
         self.due_ns = self.due_ns.max(now_ns) + frames * self.interval_ns;
     }
 
-    /// When the next frame may be sent, on the clock of the other calls.
+    /// Earliest time of the next frame, on the clock of the other calls.
     #[must_use]
     pub const fn next_ns(&self) -> u64 {
         (self.due_ns + self.interval_ns).saturating_sub(self.tolerance_ns)
@@ -54,7 +53,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     #[test]
-    fn a_burst_passes_and_then_the_rate_decides() {
+    fn burst_passes_then_rate_limits() {
         let mut bucket = TokenBucket::new(Throttle { frames_per_s: 1000, burst_frames: 10 });
         let start = 5 * SECOND;
         assert_eq!(bucket.available(start), 10);
@@ -64,11 +63,11 @@ mod tests {
         assert_eq!(bucket.available(bucket.next_ns() - 1), 0);
         assert_eq!(bucket.available(bucket.next_ns()), 1);
         assert_eq!(bucket.available(start + 5 * SECOND / 1000), 5);
-        assert_eq!(bucket.available(start + SECOND), 10, "no more than the burst is ever saved up");
+        assert_eq!(bucket.available(start + SECOND), 10, "the burst is the most that accumulates");
     }
 
     #[test]
-    fn in_the_long_run_the_rate_holds() {
+    fn average_rate_holds() {
         let mut bucket = TokenBucket::new(Throttle { frames_per_s: 70_000, burst_frames: 64 });
         let mut sent = 0;
         for now in (0..2 * SECOND).step_by(7919) {
@@ -80,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_debt_is_paid_by_waiting() {
+    fn debt_delays_later_frames() {
         let mut bucket = TokenBucket::new(Throttle { frames_per_s: 1000, burst_frames: 4 });
         bucket.take(100, SECOND);
         assert_eq!(bucket.available(SECOND + 96 * SECOND / 1000), 0);

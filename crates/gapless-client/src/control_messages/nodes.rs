@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_stream_does_is_read_as_it_was_written() {
+    fn stream_state_round_trip() {
         let blank = StreamState { is_halted: None, feed_session: FeedSession::BLANK, transports: vec![], ..stream() };
         for stream in [stream(), blank, StreamState { is_halted: Some(false), has_feed_ended: false, ..stream() }] {
             let mut bytes = Vec::new();
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_read_as_it_was_written() {
+    fn page_round_trip() {
         let here = NodeRow {
             process_id: Some(77),
             address: None,
@@ -388,14 +388,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_cut_between_characters() {
+    fn long_name_is_cut_between_characters() {
         let long = NodeRow { name: "x".to_owned() + &"é".repeat(10), ..row(1) };
         let read = NodesAnswer::from_bytes(&answer(vec![long]).to_bytes()).unwrap();
         assert_eq!(read.rows[0].name, "x".to_owned() + &"é".repeat(7));
     }
 
     #[test]
-    fn what_is_no_page_is_none() {
+    fn malformed_page_is_refused() {
         let good = answer(vec![row(1), row(2)]).to_bytes();
         for (offset, byte) in [
             (0, 0),
@@ -417,7 +417,7 @@ mod tests {
             assert_eq!(NodesAnswer::from_bytes(&bytes), None, "byte {offset}");
         }
         assert_eq!(NodesAnswer::from_bytes(&answer(vec![row(2), row(2)]).to_bytes()), None, "not in order");
-        assert_eq!(NodesAnswer::from_bytes(&answer(Vec::new()).to_bytes()), None, "more behind nothing");
+        assert_eq!(NodesAnswer::from_bytes(&answer(Vec::new()).to_bytes()), None, "has_more without rows");
         assert_eq!(NodesAnswer::from_bytes(&good[..good.len() - 1]), None);
     }
 }

@@ -10,15 +10,15 @@ use gapless_wire::Frame;
 use rustix::fd::BorrowedFd;
 use std::time::Duration;
 
-/// A link by one of the transports.
+/// A link of one of the transports.
 pub enum AnyLink {
-    /// By memory that is shared with the sequencer.
+    /// Memory shared with the sequencer.
     SharedMemory(Box<SharedMemoryLink>),
-    /// By UDP, to this node alone or to groups.
+    /// UDP, to this node alone or to multicast groups.
     Datagram(Box<DatagramLink<UdpSocket>>),
-    /// By TCP.
+    /// TCP.
     Tcp(Box<TcpLink>),
-    /// From the journal, without a sequencer.
+    /// The journal, without a sequencer.
     Journal(Box<JournalLink>),
 }
 

@@ -1,5 +1,5 @@
-//! [`DatagramLink`]: up by packets of our own to the command port, down by MoldUDP64, from the sequencer alone or from
-//! multicast groups. A lost packet is asked for again.
+//! [`DatagramLink`]: upstream by packets of this project's protocol to the command port, downstream by MoldUDP64, from the sequencer alone
+//! or from multicast groups. Lost packets are requested again.
 
 use super::feed_receiver::{FeedCounts, FeedReceiver, FeedReceiverOptions};
 use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
@@ -21,32 +21,32 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How a node reaches a stream over datagrams.
+/// Options of a connection by datagrams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatagramOptions {
-    /// The sequencer's command port.
+    /// Command port of the sequencer.
     pub command: Peer,
-    /// The replayer's request port.
+    /// Request port of the replayer.
     pub request: Peer,
-    /// The sequencer's rewind port, where it has one: large gaps are filled over TCP then.
+    /// Rewind port of the sequencer, if it has one: large gaps are then filled over TCP.
     pub rewind: Option<SocketAddr>,
-    /// The node's name.
+    /// User name of the node.
     pub username: Field<6>,
     pub password: Field<10>,
     /// Whether a packet may hold several frames.
     pub batch: bool,
-    /// The longest packet that the node sends, bytes; one that holds a frame of the stream may be longer.
+    /// Longest packet that the node sends, bytes; one that holds a frame of the stream may be longer.
     pub packet_length_max: usize,
-    /// The MTU that the node states; without one it takes the stream's.
+    /// MTU that the node states; without one it takes the stream's.
     pub mtu: Option<Mtu>,
-    /// A sequencer that says nothing for so long is gone, ns.
+    /// Silence after which the sequencer counts as gone, ns.
     pub silence_ns_max: u64,
-    /// How the feed is put in order.
+    /// Options of ordering the feed.
     pub receiver: FeedReceiverOptions,
 }
 
 impl DatagramOptions {
-    /// The defaults, for a sequencer at `command` and a replayer at `request`.
+    /// Default options, for a sequencer at `command` and a replayer at `request`.
     #[must_use]
     pub fn new(command: Peer, request: Peer) -> Self {
         Self {
@@ -64,19 +64,19 @@ impl DatagramOptions {
     }
 }
 
-/// A node's link by datagrams.
+/// Link of a node by datagrams.
 pub struct DatagramLink<S: Datagrams> {
     options: DatagramOptions,
-    /// To the command port, where the feed comes from that is sent to this node alone.
+    /// To the command port; receives the feed if that is sent to this node alone.
     main: S,
     /// To the request port.
     requests: S,
-    /// Members of the groups that the feed is sent to; none if it is sent to this node alone.
+    /// Members of the feed's multicast groups; empty if the feed is sent to this node alone.
     groups: Vec<S>,
     state: DatagramLinkState,
-    /// When the route was last looked for.
+    /// Last time that the route was looked up.
     renewed_ns: u64,
-    /// Packets on their way out, back to back, and their lengths; the last one may grow.
+    /// Outgoing packets, back to back, and their lengths; the last one may grow.
     outgoing: Vec<u8>,
     lengths: Vec<usize>,
     answers: VecDeque<Vec<u8>>,
@@ -109,35 +109,35 @@ struct DatagramConnection {
     last_received_ns: u64,
     reported_ns: u64,
     heartbeat_interval_ns: u64,
-    /// The sequencer does not know this node any more, or has left.
+    /// The sequencer no longer knows this node, or has left.
     is_forgotten: bool,
-    /// A hello was sent to learn where the feed goes on, and how far it is.
+    /// Last hello that asked for the position and end of the feed.
     asked_feed_ns: u64,
-    /// How long the next such hello waits, ns.
+    /// Interval until the next such hello, ns.
     ask_interval_ns: u64,
-    /// It was said that somebody announces what the sequencer never sent.
+    /// A forged announcement was logged.
     was_forgery_notified: bool,
-    /// The node was notified that it lags far.
+    /// The node was told that it lags far.
     was_late_notified: bool,
 }
 
-/// A hello is repeated after so long without an answer, ns.
+/// Interval of repeating an unanswered hello, ns.
 const HELLO_INTERVAL_NS: u64 = 20_000_000;
-/// The longest interval between two questions about announcements while the sequencer refutes them, ns.
+/// Longest interval between two questions about announcements while the sequencer refutes them, ns.
 const ASK_INTERVAL_NS_MAX: u64 = 1_000_000_000;
-/// While nobody answers, the way is looked for anew so often, ns.
+/// Interval of looking up the route while no answer comes, ns.
 const RENEW_INTERVAL_NS: u64 = 1_000_000_000;
-/// Where groups bring the feed, the node's own socket is looked at this seldom.
+/// With multicast groups, the node's own socket is read in one of this many polls.
 const LOOKS_PER_MAIN: u32 = 8;
-/// Packets are sent at the latest when they are so long together, bytes.
+/// Length of pending packets at which they are sent, bytes.
 const OUTGOING_LENGTH_MAX: usize = 60_000;
 
 impl DatagramLink<UdpSocket> {
-    /// A way by sockets of the operating system, made for it; the feed comes from `groups` by `interface`. There need
-    /// not be a route to the sequencer yet.
+    /// Opens a link with its own sockets of the operating system; the feed comes from `groups` on `interface`. There need not be a route to
+    /// the sequencer yet.
     ///
     /// # Errors
-    /// The operating system's.
+    /// An error of the operating system.
     pub fn open(
         groups: &[Peer],
         interface: &Interface,
@@ -157,8 +157,8 @@ impl DatagramLink<UdpSocket> {
 }
 
 impl<S: Datagrams> DatagramLink<S> {
-    /// A link by `main`, which may talk to the command port alone, and `requests`, which may talk to the request port
-    /// alone. The feed comes from `groups`, or to `main` if there are none.
+    /// Creates a link from `main`, which may reach only the command port, and `requests`, which may reach only the request port. The feed
+    /// comes from `groups`, or to `main` if there are none.
     #[must_use]
     pub fn new(main: S, requests: S, groups: Vec<S>, options: DatagramOptions) -> Self {
         let (username, password) = (options.username, options.password);
@@ -179,7 +179,7 @@ impl<S: Datagrams> DatagramLink<S> {
         }
     }
 
-    /// The counters of the feed.
+    /// Counters of the feed.
     #[must_use]
     pub fn counts(&self) -> FeedCounts {
         match &self.state {
@@ -188,12 +188,12 @@ impl<S: Datagrams> DatagramLink<S> {
         }
     }
 
-    /// Looks for the way anew: the host may have got another address, or a route, since.
+    /// Looks up the route again: the host may have got another address, or a route.
     fn renew(&mut self, now_ns: u64) {
         self.renewed_ns = now_ns;
         for socket in [&mut self.main, &mut self.requests] {
             if let Err(error) = socket.renew() {
-                // It is tried again while nobody answers.
+                // Retried while no answer comes.
                 tracing::debug!(%error, "the way to the stream could not be looked for anew");
             }
         }
@@ -208,11 +208,11 @@ impl<S: Datagrams> DatagramLink<S> {
     fn say(&mut self, key: u64, body: Body<'_>) {
         let mut packet = [0; 256];
         let length = UpstreamPacket { key, body }.write_to(&mut packet).expect("these are short");
-        // A lost packet is sent again.
+        // A lost packet is resent.
         let _ = self.main.send(self.options.command, &packet[..length], length);
     }
 
-    /// Checks that the longest packet of the stream passes the way to the sequencer whole.
+    /// Checks that the longest packet of the stream fits the route to the sequencer.
     fn check_route(&self, frame_length_max: usize) -> Result<(), ClientError> {
         let of_one_frame = HEADER_LENGTH + aligned_length(frame_length_max);
         let longest = self.options.packet_length_max.max(of_one_frame);
@@ -222,7 +222,7 @@ impl<S: Datagrams> DatagramLink<S> {
         })
     }
 
-    /// Takes what the sockets have, at most one look each.
+    /// Receives from the sockets, at most one call for each.
     fn receive(&mut self, now_ns: u64) -> Result<(), ClientError> {
         let Self { main, requests, groups, state, answers, looks, options, .. } = self;
         *looks = looks.wrapping_add(1);
@@ -257,7 +257,7 @@ impl<S: Datagrams> DatagramLink<S> {
         Ok(())
     }
 
-    /// Those that are looked at now.
+    /// Sockets to be read now.
     fn sockets(&self) -> impl Iterator<Item = &S> {
         let is_asking = matches!(&self.state, DatagramLinkState::Up(up) if up.receiver.missing() > 0);
         std::iter::once(&self.main).chain(&self.groups).chain(is_asking.then_some(&self.requests))
@@ -272,7 +272,7 @@ impl<S: Datagrams> DatagramLink<S> {
         ClientError::Disconnected { peer: self.peer(), reason: None }
     }
 
-    /// Sends the packets that are complete. Whether all went.
+    /// Sends complete packets. Returns whether all were sent.
     fn send_outgoing(&mut self) -> Result<bool, ClientError> {
         let DatagramLinkState::Up(up) = &self.state else { return Err(self.gone()) };
         let mut start = 0;
@@ -289,11 +289,11 @@ impl<S: Datagrams> DatagramLink<S> {
         };
         let taken = match taken {
             Ok(taken) => taken,
-            // It would be refused each time.
+            // A retry would be refused each time.
             Err(source) if SendRefused::is_too_narrow(&source) => {
                 return Err(TransportError::System { action: "publishing".to_owned(), source }.into());
             }
-            // Refused is as good as lost: it is sent again when it does not come back.
+            // A refused packet counts as lost: it is resent when it does not come back.
             Err(_) => self.lengths.len(),
         };
         if taken == self.lengths.len() {
@@ -309,7 +309,7 @@ impl<S: Datagrams> DatagramLink<S> {
 }
 
 impl DatagramConnection {
-    /// The sequencer has said where the feed goes on, and how far it is.
+    /// Handles the sequencer's answer with the position and end of the feed.
     fn take_answered_feed(&mut self, welcome: &Welcome) {
         let Some(refuted) = self.receiver.set_feed(feed_of(welcome), welcome.released_sequence) else {
             self.ask_interval_ns = HELLO_INTERVAL_NS;
@@ -388,7 +388,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
                 if let Some(feed) = connected.feed {
                     receiver.set_feed(feed, welcome.released_sequence);
                 }
-                // The feed comes when the sequencer has received the key.
+                // The sequencer sends the feed after it has received the key.
                 self.say(key, Body::Report(Report { position: welcome.position, ..Report::default() }));
                 self.state = DatagramLinkState::Up(Box::new(DatagramConnection {
                     key,
@@ -437,7 +437,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
         while let Some(frames) = self.answers.pop_front() {
             let mut position = 0;
             while let Ok(frame) = Frame::parse(&frames[position..]) {
-                // A damaged answer is a lost one.
+                // A damaged answer counts as lost.
                 if frame.verify().is_err() {
                     break;
                 }
@@ -449,7 +449,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
         Ok(count)
     }
 
-    /// Answers come by the same socket as the feed.
+    /// Answers arrive on the same socket as the feed.
     fn take_in(&mut self, now_ns: u64) -> Result<(), ClientError> {
         self.receive(now_ns)
     }
@@ -537,7 +537,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
         while !self.rewinding.is_flowing(now_ns)
             && let Some(request) = up.receiver.due_request(now_ns)
         {
-            // A lost request is sent again.
+            // A lost request is resent.
             let request = request.to_bytes();
             let _ = self.requests.send(self.options.request, &request, request.len());
         }
@@ -546,7 +546,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
             up.asked_feed_ns = now_ns;
             up.receiver.note_question();
             let (nonce, position) = (up.nonce, up.receiver.next_sequence());
-            // It was let in with the part of the stream that it had seen.
+            // Its history was checked when it was admitted.
             self.say_hello(nonce, position, Seen::default());
             return Ok(());
         }
@@ -567,7 +567,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
     fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {
         let fds: Vec<_> = self.sockets().filter_map(Datagrams::fd).collect();
         if fds.is_empty() {
-            // A network in memory moves only when its owner moves it.
+            // A network in memory advances only when its owner advances it.
             return Ok(());
         }
         let mut fds: Vec<_> = fds.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();

@@ -1,5 +1,5 @@
-//! Publishing messages that follow from the stream alone: the outputs of a deterministic service, whose numbers follow
-//! from the stream, too, so that a replay or a second copy publishes nothing twice.
+//! Publishing messages derived from the stream alone: the outputs of a deterministic service. Their numbers are derived from the stream
+//! too, so that a replay or a second instance publishes no duplicates.
 
 use super::link::NodeLink;
 use super::publishing_session::PublishingSession;
@@ -10,8 +10,8 @@ use gapless_wire::HEADER_LENGTH;
 use gapless_wire::control::TimerFired;
 
 impl<L: NodeLink> StreamNode<L> {
-    /// As [`StreamNode::publish`], for messages that follow from the stream alone and have a number that follows from
-    /// it, too: the output of a deterministic service. A message that the stream has already is not sent.
+    /// Like [`StreamNode::publish`], for messages that follow from the stream alone and whose numbers do too: the output of a deterministic
+    /// service. A message that the stream already has is not sent.
     ///
     /// # Errors
     /// As for [`StreamNode::publish`].
@@ -20,14 +20,14 @@ impl<L: NodeLink> StreamNode<L> {
             return Ok(self.next_session_seq().unwrap_or(1) - 1);
         }
         let header = event_header(message);
-        // A derived message cannot wait for the stream's end: a halt holds it back at the sequencer.
+        // A derived message cannot wait for the end of a halt here: the sequencer holds it back.
         self.put(header, payload.len(), |buffer| {
             buffer.copy_from_slice(payload);
             Ok(payload.len())
         })
     }
 
-    /// As [`StreamNode::publish_derived`], for a timer.
+    /// Like [`StreamNode::publish_derived`], for a timer.
     ///
     /// # Errors
     /// As for [`StreamNode::publish`].
@@ -42,25 +42,25 @@ impl<L: NodeLink> StreamNode<L> {
         Ok(())
     }
 
-    /// Passes over the number of a derived message that the stream has already; whether it has.
+    /// Skips the number of a derived message that the stream already has; returns whether it did.
     fn skips(&mut self, length: usize) -> bool {
         let (Some(publisher), Some(connected)) = (&mut self.publisher, &self.connected) else { return false };
         let part = connected.frame_length_max - HEADER_LENGTH;
         publisher.skip(length.div_ceil(part).max(1) as u64)
     }
 
-    /// The number of the next derived message, from 1, before the first is published in this process.
+    /// Sets the number of the next derived message, from 1, before the first is published in this process.
     pub fn set_next_derived(&mut self, number: u64) {
         if let Some(publisher) = &mut self.publisher {
             publisher.set_next_derived(number);
         }
     }
 
-    /// Whether the sequencer has said where the node's session stands, and there is room for derived messages. While
-    /// there is none, it is asked what it has.
+    /// Whether the sequencer has confirmed the session's next number, and there is room for derived messages. Without room, it asks the
+    /// sequencer for the frames that it has.
     ///
     /// # Errors
-    /// An error makes the link useless.
+    /// A fatal error of the link.
     pub fn has_room_for_derived(&mut self) -> Result<bool, ClientError> {
         let Some(publisher) = &self.publisher else { return Ok(false) };
         if publisher.is_open() && (self.closed.is_halted || publisher.has_room_for_derived()) {
@@ -79,7 +79,7 @@ impl<L: NodeLink> StreamNode<L> {
             return Ok(());
         }
         let now_ns = self.clock.now().monotonic_ns;
-        // Nothing is read until the sequencer has answered.
+        // Packets are not read until the sequencer has answered.
         self.link.take_in(now_ns)?;
         if publisher.is_open()
             && publisher.take_due_probe(now_ns)

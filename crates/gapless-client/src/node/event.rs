@@ -1,100 +1,98 @@
-//! [`NodeEvent`]: the events that a node's poll hands out.
+//! [`NodeEvent`]: the events delivered by a node's poll.
 
 use crate::ClientError;
 use crate::message_type::{MessageType, decode};
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::{Encoding, Kind};
 
-/// Where a node stands.
+/// State of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NodeState {
-    /// It was closed, or has failed; it does nothing any more.
+    /// Closed or failed; the node does nothing any more.
     Closed,
-    /// It has no connection to the stream and looks for one; the first event of a node whose first attempt fails, which over
-    /// networks none does: nobody has answered yet.
+    /// Not connected, and trying to. It is the first event of a node whose first attempt fails; over networks no attempt fails, as the
+    /// answer may still come.
     Connecting,
-    /// It is connected and reads what was there before.
+    /// Connected, and reading old messages.
     Rewinding,
-    /// It has read everything there was; later messages are new.
+    /// Everything available has been read; later messages are new.
     Live,
 }
 
-/// Something that a node has met.
+/// An event of a node.
 #[derive(Debug)]
 pub enum NodeEvent<'a> {
-    /// The node's state has changed.
     State(NodeState),
-    /// The node may publish from now on; its next message has this number.
+    /// The node may publish from now on.
     Open {
-        /// The stream's identifier of the node's session.
+        /// Identifier of the node's session in the stream.
         session: u64,
-        /// The number of its next frame.
+        /// Number of its next frame.
         next_session_seq: u64,
     },
     /// A message of any publisher.
     Message(Message<'a>),
-    /// A timer has come due.
+    /// A timer has fired.
     Timer {
-        /// Its place in the order.
+        /// Position in the order.
         sequence: u64,
         /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
-        /// The session that asked for it.
+        /// Session that set it.
         owner: u64,
-        /// The owner's identifier of it.
+        /// Identifier chosen by the owner.
         timer: u64,
-        /// When it was to fire, ns since the epoch.
+        /// Deadline, ns since the epoch.
         deadline_ns: u64,
-        /// Whether this node asked for it.
+        /// Whether this node set it.
         own: bool,
     },
-    /// The stream has as many timers as it may have: this one is not set. Later messages of its publisher are not held
-    /// up.
+    /// The stream's limit of timers is reached: this one is not set. Later messages of its publisher are not delayed.
     TimerRefused {
-        /// Its place in the order.
+        /// Position in the order.
         sequence: u64,
         /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
-        /// The session that asked for it.
+        /// Session that asked for it.
         owner: u64,
-        /// The owner's identifier of it.
+        /// Identifier chosen by the owner.
         timer: u64,
-        /// When it was to fire, ns since the epoch.
+        /// Requested deadline, ns since the epoch.
         deadline_ns: u64,
         /// Whether this node asked for it.
         own: bool,
     },
     /// A publisher's session was opened or has ended.
     Session {
-        /// Its place in the order.
+        /// Position in the order.
         sequence: u64,
         /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
         session: u64,
-        /// Whether it was opened; else it has ended.
+        /// Whether it was opened; otherwise it has ended.
         opened: bool,
         /// Whether it is this node's.
         own: bool,
     },
-    /// The sequencer takes nothing more from publishers.
+    /// The stream is halted: the sequencer takes nothing more from publishers.
     Halted {
-        /// Its place in the order.
+        /// Position in the order.
         sequence: u64,
         /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
-        /// The sequencer's reason.
+        /// Reason given by the operator.
         reason: &'a str,
     },
     /// The sequencer takes publishers' messages again.
     Resumed {
-        /// Its place in the order.
+        /// Position in the order.
         sequence: u64,
         /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
     },
     /// A feed session has begun; this is its first frame.
     FeedBegan {
-        /// Its place in the order.
+        /// Position in the order.
         sequence: u64,
         /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
@@ -102,64 +100,64 @@ pub enum NodeEvent<'a> {
     },
     /// A feed session has ended; this was its last frame.
     FeedEnded {
-        /// Its place in the order.
+        /// Position in the order.
         sequence: u64,
         /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
         feed_session: FeedSession,
     },
-    /// The stream was faster than this node: it reads on from the journal. Nothing is lost.
+    /// The stream was faster than this node, which continues from the journal. Nothing is lost.
     Lapped {
-        /// The sequence that it reads next.
+        /// Next sequence to be read.
         sequence: u64,
-        /// How far the stream is.
+        /// Last released sequence.
         released_sequence: u64,
     },
-    /// The sequencer takes nothing more of this node until then.
+    /// The sequencer takes nothing more from this node until the given time.
     Throttled {
         /// Sequenced time, ns since the epoch.
         until_ns: u64,
     },
-    /// The stream has as many sessions as it may have; the node's is not opened, and is asked for again.
+    /// The stream's limit of sessions is reached; the node's session is not opened, and is requested again.
     Limit,
 }
 
 /// A message of the stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
-    /// The place of its last frame in the order.
+    /// Position of its last frame in the order.
     pub sequence: u64,
     /// Sequenced time, ns since the epoch.
     pub timestamp_ns: u64,
-    /// The session of its publisher.
+    /// Session of its publisher.
     pub session: u64,
-    /// The publisher's number of its last frame.
+    /// Publisher's number of its last frame.
     pub session_seq: u64,
-    /// Whether this node published it: its coming back is the acknowledgement.
+    /// Whether this node published it: its return is the acknowledgement.
     pub own: bool,
     /// Command or event.
     pub kind: Kind,
     /// Schema id << 16 | template id.
     pub schema: u32,
-    /// How the payload is encoded.
+    /// Encoding of the payload.
     pub encoding: Encoding,
-    /// CRC-32C of the payload of its last frame, as its publisher computed it.
+    /// CRC-32C of the payload of its last frame, as computed by its publisher.
     pub payload_crc: u32,
-    /// The payload, of all fragments.
+    /// Payload, of all fragments.
     pub payload: &'a [u8],
 }
 
 impl<'a> Message<'a> {
-    /// Which message it is.
+    /// Type of the message.
     #[must_use]
     pub const fn message_type(&self) -> MessageType {
         MessageType { schema: self.schema, encoding: self.encoding }
     }
 
-    /// The message, as `M` says: an object or a view of the payload.
+    /// Decodes the message as `M`: an object or a view of the payload.
     ///
     /// # Errors
-    /// [`ClientError::Decode`], where it is another message than `M` ([`Message::message_type`]), or not what it says.
+    /// [`ClientError::Decode`], if it is another message than `M` ([`Message::message_type`]), or malformed.
     pub fn decode<M: gapless_schema::Message>(&self) -> Result<M::Decoded<'a>, ClientError> {
         decode::<M>(self.message_type(), self.payload)
     }

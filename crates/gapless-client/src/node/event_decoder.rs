@@ -1,4 +1,4 @@
-//! The meaning of a frame of the stream to a node: the facts for its publisher, and the event.
+//! Meaning of a frame of the stream to a node: the facts for its publisher, and the event.
 
 use super::event::{Message, NodeEvent};
 use super::publishing_session::PublishingSession;
@@ -9,7 +9,7 @@ use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::mark::Mark;
 use gapless_wire::{Fragment, Frame, Kind};
 
-/// Why the stream takes nothing from publishers, as far as the node has read.
+/// Reasons why the stream takes nothing from publishers, as far as the node has read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Closed {
     pub is_halted: bool,
@@ -17,7 +17,7 @@ pub(super) struct Closed {
     pub is_between_feeds: bool,
 }
 
-/// Takes note of the meaning of a frame of the stream for this node; whether it published it, or asked for it.
+/// Applies a frame of the stream to the publisher; returns whether this node published it or asked for it.
 #[inline]
 pub(super) fn observe(
     publisher: Option<&mut PublishingSession>,
@@ -33,7 +33,7 @@ pub(super) fn observe(
     true
 }
 
-/// Nearly every frame is one, and is distinguished from the rest before anything else is asked.
+/// Tested first, because nearly every frame is a message.
 #[inline]
 const fn is_message(kind: Kind) -> bool {
     matches!(kind, Kind::Event | Kind::Command)
@@ -77,7 +77,7 @@ fn observe_note(
     true
 }
 
-/// Puts messages together and makes events of frames.
+/// Reassembles messages and turns frames into events.
 #[derive(Default)]
 pub(super) struct EventDecoder {
     assembly: Assembly,
@@ -109,10 +109,10 @@ impl EventDecoder {
         take: &mut dyn FnMut(NodeEvent<'_>),
     ) -> Result<(), ClientError> {
         if frame.fragment().index > 0 && !self.assembly.is_begun() {
-            // Reading began in the middle of a message, whose beginning nobody asked for.
+            // Reading began in the middle of a message, whose beginning was not requested.
             return Ok(());
         }
-        // The sequencer has seen to it that the message is not too long.
+        // The sequencer limits the length of messages.
         if let Some(payload) = self.assembly.add(frame, usize::MAX)? {
             take(NodeEvent::Message(message(frame, payload, own)));
         }
@@ -148,7 +148,7 @@ fn note(frame: &Frame<'_>, own: bool, take: &mut dyn FnMut(NodeEvent<'_>)) -> Re
             }
             Some(Mark::Halted { reason }) => take(NodeEvent::Halted { sequence, timestamp_ns, reason }),
             Some(Mark::Resumed) => take(NodeEvent::Resumed { sequence, timestamp_ns }),
-            // Of a cluster's service, whose stream has no nodes.
+            // Belongs to a cluster's service, whose stream has no nodes.
             Some(Mark::ServiceVersion { .. } | Mark::Skipped { .. } | Mark::FaultRules(_)) => {}
             None => return malformed("a malformed mark"),
         },

@@ -1,5 +1,5 @@
-//! [`FeedReceiver`]: makes a gapless stream of MoldUDP64 packets that come doubled, out of order, damaged or not at
-//! all. A core without I/O: packets and time in, frames and requests out.
+//! [`FeedReceiver`]: makes a gapless stream of MoldUDP64 packets that arrive duplicated, out of order, damaged or not at all. A core
+//! without I/O: packets and time in, frames and requests out.
 
 use crate::feed_sessions::Feed;
 use gapless_wire::feed_session::FeedSession;
@@ -12,15 +12,14 @@ use std::ops::Range;
 /// Limits and times of a [`FeedReceiver`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeedReceiverOptions {
-    /// Memory for packets that came before their turn, and as much for frames that are in order and not read yet,
-    /// bytes.
+    /// Memory for early packets, and as much for ordered frames that are not read yet, bytes.
     pub waiting_bytes_max: usize,
-    /// A gap is asked for when it is so old, ns: packets may overtake each other.
+    /// Age at which a gap is requested, ns: packets may overtake each other.
     pub patience_ns: u64,
-    /// A request without an answer is repeated after this time, ns; doubled each time, up to 64 times.
+    /// Interval of repeating an unanswered request, ns; doubled each time, up to 64 times.
     pub request_interval_ns: u64,
-    /// Gaps of more frames are for a rewind over TCP, where there is one; and so many more than are known are not
-    /// believed of a heartbeat alone.
+    /// Gaps of at least this many frames are left to a rewind over TCP, if there is one. A heartbeat that announces this many more frames
+    /// than are known needs confirmation.
     pub rewind_frames_min: u64,
 }
 
@@ -35,67 +34,67 @@ impl Default for FeedReceiverOptions {
     }
 }
 
-/// The counters of a [`FeedReceiver`].
+/// Counters of a [`FeedReceiver`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedCounts {
-    /// Packets that brought something new.
+    /// Packets with new frames.
     pub packets: u64,
-    /// Packets of which everything was there already: the other of two feeds, mostly.
+    /// Packets without new frames: mostly duplicates from the second of two feeds.
     pub packets_doubled: u64,
-    /// Packets that came before their turn.
+    /// Packets that arrived early.
     pub packets_early: u64,
     /// Packets that were damaged.
     pub packets_damaged: u64,
     /// Packets of other feed sessions.
     pub packets_foreign: u64,
-    /// Packets that came before their turn and found no room.
+    /// Early packets dropped for lack of room.
     pub packets_dropped: u64,
-    /// Announcements that were not believed until the sequencer itself confirmed them.
+    /// Announcements that needed confirmation by the sequencer.
     pub claims_doubted: u64,
-    /// Those of them that the sequencer has refuted: they are not its own.
+    /// Announcements that the sequencer refuted: they are not its own.
     pub claims_refuted: u64,
-    /// Frames asked for again.
+    /// Frames requested again.
     pub frames_requested: u64,
-    /// Frames that came by a rewind over TCP.
+    /// Frames received by a rewind over TCP.
     pub frames_rewound: u64,
 }
 
 /// Puts a feed in order.
 pub struct FeedReceiver {
     options: FeedReceiverOptions,
-    /// The feed session that is read; `None` between two.
+    /// Feed session that is read; `None` between two.
     feed: Option<Feed>,
-    /// The one that was read before: for a while its end is still said.
+    /// Previous feed session: its end is still announced for a while.
     feed_before: Option<FeedSession>,
-    /// The sequence that is due.
+    /// Next sequence.
     next: u64,
     /// One after the last sequence that the feed has announced.
     end: u64,
-    /// One after the last sequence that a checked frame or the sequencer itself has shown.
+    /// One after the last sequence confirmed by a verified frame or the sequencer itself.
     confirmed: u64,
-    /// What was announced too far beyond that; the first until the sequencer has answered.
+    /// Announcement too far beyond the confirmed end; the first one, until the sequencer has answered.
     doubt: Option<Doubt>,
-    /// Frames that are in order and not read yet, each padded.
+    /// Ordered frames that are not read yet, each padded.
     ready: Vec<u8>,
     read_until: usize,
-    /// Frames that came before their turn, by the sequence of the first.
+    /// Early frames, by the sequence of the first.
     waiting: BTreeMap<u64, Early>,
     waiting_bytes: usize,
-    /// Since when `next` is missing although a later one is known.
+    /// Time since when `next` is missing although a later one is known.
     gap_since_ns: Option<u64>,
     request: Option<Asked>,
-    /// How many frames an answer brings, as far as is known of this gap.
+    /// Frames that an answer brings, as far as known for this gap.
     frames_per_answer: u64,
-    /// Answers since that was looked at that brought as much as this.
+    /// Full answers since that number was last probed.
     full_answers: u32,
     counts: FeedCounts,
-    /// A packet of another feed session came while this one stood still.
+    /// Packets of other feed sessions that arrived while this one made no progress.
     foreign_since_progress: u64,
 }
 
 struct Doubt {
     end: u64,
-    /// The sequencer was asked afterwards, so that its answer decides.
+    /// The sequencer was asked after the announcement, so that its answer decides.
     is_asked: bool,
 }
 
@@ -104,20 +103,20 @@ struct Early {
     count: u64,
 }
 
-/// Requests on their way.
+/// Requests in flight.
 struct Asked {
-    /// The range that was due when the last of them was sent, or when the last answer came.
+    /// Next sequence when the last request was sent, or the last answer arrived.
     next: u64,
-    /// Everything before this sequence was asked for.
+    /// Everything before this sequence was requested.
     until: u64,
-    /// The requests that are not answered yet, each from its first sequence to one after its last.
+    /// Unanswered requests, each from its first sequence to one after its last.
     ranges: Vec<Range<u64>>,
     at_ns: u64,
     interval_ns: u64,
 }
 
 impl FeedReceiver {
-    /// Begins at `next`, in `feed`.
+    /// Starts at `next`, in `feed`.
     #[must_use]
     pub fn new(options: FeedReceiverOptions, feed: Option<Feed>, next: u64) -> Self {
         Self {
@@ -141,8 +140,8 @@ impl FeedReceiver {
         }
     }
 
-    /// Goes on in `feed`, as the sequencer says, without a change of position. Returns the sequence that was announced
-    /// and that the sequencer refutes, if there is one.
+    /// Continues in `feed`, by the sequencer's answer, without a change of position. Returns the announced sequence that the answer
+    /// refutes, if there is one.
     pub fn set_feed(&mut self, feed: Feed, released_sequence: u64) -> Option<u64> {
         if feed.holds(self.next) {
             self.feed = Some(feed);
@@ -155,51 +154,50 @@ impl FeedReceiver {
         Some(refuted.end - 1)
     }
 
-    /// Whether something was announced that the sequencer is to be asked about.
+    /// Whether the sequencer must be asked about an announcement.
     #[must_use]
     pub const fn has_doubt(&self) -> bool {
         self.doubt.is_some()
     }
 
-    /// The sequencer is being asked: its answer, by way of [`FeedReceiver::set_feed`], decides about what was announced
-    /// before.
+    /// Notes that the sequencer is being asked: its answer, through [`FeedReceiver::set_feed`], decides on earlier announcements.
     pub const fn note_question(&mut self) {
         if let Some(doubt) = &mut self.doubt {
             doubt.is_asked = true;
         }
     }
 
-    /// The frames before `end` exist.
+    /// Records that the frames before `end` exist.
     fn confirm(&mut self, end: u64) {
         self.confirmed = self.confirmed.max(end);
         self.doubt.take_if(|doubt| doubt.end <= self.confirmed);
     }
 
-    /// Its counters so far.
+    /// Counters so far.
     #[must_use]
     pub const fn counts(&self) -> &FeedCounts {
         &self.counts
     }
 
-    /// The sequence that is due; those before it are in order.
+    /// Next sequence; all before it are in order.
     #[must_use]
     pub const fn next_sequence(&self) -> u64 {
         self.next
     }
 
-    /// The last sequence that the feed has announced.
+    /// Last sequence that the feed has announced.
     #[must_use]
     pub const fn released_sequence(&self) -> u64 {
         self.end - 1
     }
 
-    /// The feed session that is read; `None` between two.
+    /// Feed session that is read; `None` between two.
     #[must_use]
     pub const fn feed(&self) -> Option<&Feed> {
         self.feed.as_ref()
     }
 
-    /// Whether there is reason to ask the sequencer which feed session goes on here.
+    /// Whether the sequencer should be asked which feed session continues here.
     #[must_use]
     pub const fn is_lost(&self) -> bool {
         self.foreign_since_progress > 16 || (self.feed.is_none() && self.foreign_since_progress > 0)
@@ -212,7 +210,7 @@ impl FeedReceiver {
         self.read_until < self.ready.len()
     }
 
-    /// The next frame, if there is one.
+    /// Next frame, if there is one.
     #[inline]
     pub fn next_frame(&mut self) -> Option<Frame<'_>> {
         if self.read_until == self.ready.len() {
@@ -224,7 +222,7 @@ impl FeedReceiver {
         Some(frame)
     }
 
-    /// Takes a packet from the feed, or the answer to a request.
+    /// Takes a packet of the feed, or the answer to a request.
     pub fn take_packet(&mut self, bytes: &[u8], now_ns: u64) {
         let Ok(packet) = Packet::parse(bytes) else {
             self.counts.packets_damaged += 1;
@@ -238,7 +236,7 @@ impl FeedReceiver {
                 if end <= self.next {
                     self.counts.packets_doubled += 1;
                 } else if self.is_full() {
-                    // Nobody reads now; a caller that does asks for it.
+                    // The reader is slow: it requests these frames once it continues.
                     if end > self.end {
                         self.take_claim(end);
                     }
@@ -254,13 +252,12 @@ impl FeedReceiver {
         self.note_gap(now_ns);
     }
 
-    /// While something is missing, frames that come in order were asked for: the amount that an answer brings decides
-    /// how much is asked for next. Packets that come early tell nothing of it: in a quiet feed they are short, in a
-    /// journal there are none.
+    /// Adapts the size of requests. While a gap is filled, frames in order are answers, and the amount in one decides how much is requested
+    /// next. Early packets are no measure: they are short in a quiet feed, and a journal sends none.
     fn note_answer(&mut self, first: u64, end: u64) {
         let Some(asked) = &mut self.request else { return };
         let count = end - first;
-        // What a packet did not hold may follow in others, of which the last tells nothing.
+        // The rest of an answer may follow in further packets, of which the last is no measure.
         let is_last_part = asked.ranges.iter().any(|range| range.start < first && range.end == end);
         asked.ranges.retain(|range| range.end > self.next);
         if count >= self.frames_per_answer {
@@ -270,16 +267,15 @@ impl FeedReceiver {
                 self.full_answers = 0;
             }
         } else if end < asked.until && !is_last_part {
-            // It had no room for more. The rest is asked for at once: it follows only if the sequencer can spare it.
+            // The answer was full. The rest is requested at once: it follows by itself only if the sequencer can spare it.
             self.frames_per_answer = count.max(1);
             self.full_answers = 0;
             asked.until = self.next;
         }
     }
 
-    /// Takes an end that no checksum covers: anybody who knows the name of the feed session may have announced it. Far
-    /// beyond what is known it counts for nothing before the sequencer has confirmed it; a smaller untruth costs some
-    /// requests, and the next heartbeat puts it right.
+    /// Takes an end that no checksum covers: anyone who knows the name of the feed session can announce it. An end far beyond the known one
+    /// has no effect before the sequencer confirms it. A smaller forgery costs a few requests, until the next heartbeat corrects it.
     fn take_claim(&mut self, end: u64) {
         if end < self.confirmed.saturating_add(self.options.rewind_frames_min) {
             self.end = end.max(self.confirmed);
@@ -289,7 +285,7 @@ impl FeedReceiver {
         self.doubt.get_or_insert(Doubt { end, is_asked: false });
     }
 
-    /// The sequence in the stream that the packet begins with; `None` if it is of no feed session that is read.
+    /// Sequence in the stream of the packet's first frame; `None` if it belongs to no feed session that is read.
     fn first_sequence(&mut self, packet: &Packet<'_>) -> Option<u64> {
         if let Some(feed) = self.feed.as_ref().filter(|feed| feed.name == packet.feed_session) {
             let first = feed.sequence_of(packet.sequence);
@@ -298,7 +294,7 @@ impl FeedReceiver {
             }
             return first;
         }
-        // Between two feed sessions the next one shows itself by its first frame.
+        // Between two feed sessions, the next one is recognised by its first frame.
         if self.feed.is_none()
             && packet.sequence == 1
             && let Content::Messages(mut messages) = packet.content.clone()
@@ -308,7 +304,7 @@ impl FeedReceiver {
             return Some(self.next);
         }
         if self.feed_before == Some(packet.feed_session) {
-            // All of it is read.
+            // All of it has been read.
             self.counts.packets_doubled += 1;
             return None;
         }
@@ -363,8 +359,7 @@ impl FeedReceiver {
         }
     }
 
-    /// Takes a frame that came in order by another way: a rewind over TCP. `false` if it is not the one that is due, or
-    /// damaged.
+    /// Takes a frame in order from a rewind over TCP. `false` if it is not the next one, or damaged.
     pub fn take_frame(&mut self, bytes: &[u8]) -> bool {
         self.make_room();
         let taken = self.accept(self.next, bytes);
@@ -375,7 +370,7 @@ impl FeedReceiver {
         taken
     }
 
-    /// Checks a frame and puts it after those that are ready.
+    /// Verifies a frame and appends it to the ready ones.
     #[inline]
     fn accept(&mut self, sequence: u64, bytes: &[u8]) -> bool {
         let Some(frame) = check(bytes, sequence) else { return false };
@@ -395,7 +390,7 @@ impl FeedReceiver {
         true
     }
 
-    /// Frames that waited for the ones that have just come are ready now.
+    /// Moves early frames that are in order now to the ready ones.
     fn progress(&mut self) {
         self.foreign_since_progress = 0;
         self.gap_since_ns = None;
@@ -421,7 +416,7 @@ impl FeedReceiver {
         self.end = self.end.max(self.next);
     }
 
-    /// Forgets what was read, once all of it was.
+    /// Frees the buffer once everything in it was read.
     #[inline]
     fn make_room(&mut self) {
         if self.read_until == self.ready.len() {
@@ -430,7 +425,7 @@ impl FeedReceiver {
         }
     }
 
-    /// Whether what is in order takes as much memory as what is not may.
+    /// Whether unread ordered frames use all their memory.
     fn is_full(&self) -> bool {
         self.has_frame() && self.ready.len() >= self.options.waiting_bytes_max
     }
@@ -443,21 +438,21 @@ impl FeedReceiver {
         }
     }
 
-    /// How many frames are missing before the next one that is there.
+    /// Number of frames missing before the next one available.
     #[must_use]
     pub fn missing(&self) -> u64 {
         let until = self.waiting.first_key_value().map_or(self.end, |(first, _)| *first);
         until.saturating_sub(self.next)
     }
 
-    /// Whether so much is missing that a rewind is the better way.
+    /// Whether the gap is so large that a rewind is better.
     #[must_use]
     pub fn wants_rewind(&self) -> bool {
         self.missing() >= self.options.rewind_frames_min
     }
 
-    /// A request that is due at `now_ns`; to be called until there is none. Each is for about a packet, because that is
-    /// what surely answers it, and several are on their way at a time.
+    /// A request that is due at `now_ns`; call it until there is none. Each asks for about one packet, because one packet is certain in
+    /// answer, and several are in flight at a time.
     pub fn due_request(&mut self, now_ns: u64) -> Option<Request> {
         let missing = self.missing();
         if missing == 0 {
@@ -469,7 +464,7 @@ impl FeedReceiver {
         let asked = match &mut self.request {
             None if now_ns.saturating_sub(since_ns) < self.options.patience_ns => return None,
             None => {
-                // The first answer tells how much fits one.
+                // The first answer shows how much fits one.
                 (self.frames_per_answer, self.full_answers) = (REQUEST_COUNT_MAX, 0);
                 self.request.insert(Asked {
                     next,
@@ -481,7 +476,7 @@ impl FeedReceiver {
             }
             Some(asked) => {
                 if asked.next != next {
-                    // Something has come.
+                    // An answer has arrived.
                     let (until, ranges) = (asked.until.max(next), std::mem::take(&mut asked.ranges));
                     *asked = Asked { next, until, ranges, at_ns: now_ns, interval_ns: base_ns };
                 } else if now_ns.saturating_sub(asked.at_ns) >= asked.interval_ns {
@@ -504,7 +499,7 @@ impl FeedReceiver {
         Some(request)
     }
 
-    /// When [`FeedReceiver::due_request`] has something to say, ns; `None` while nothing is missing.
+    /// Next time for [`FeedReceiver::due_request`], ns; `None` while nothing is missing.
     #[must_use]
     pub fn next_deadline_ns(&self) -> Option<u64> {
         let since_ns = self.gap_since_ns?;
@@ -515,14 +510,14 @@ impl FeedReceiver {
     }
 }
 
-/// Frames asked for at once: more than a packet holds.
+/// Frames of a first request: more than a packet holds.
 const REQUEST_COUNT_MAX: u64 = 1_000;
-/// After so many answers that brought all that was asked for, more is asked for: frames may have become shorter.
+/// Number of full answers after which more is requested: frames may have become shorter.
 const FULL_ANSWERS_PER_PROBE: u32 = 256;
-/// Requests on their way at a time.
+/// Limit on requests in flight.
 const REQUESTS_MAX: u64 = 16;
 
-/// The frame in `bytes`, if it is exactly that, undamaged, and has this sequence.
+/// The frame in `bytes`, if it is exactly one undamaged frame with this sequence.
 #[inline]
 pub(super) fn check(bytes: &[u8], sequence: u64) -> Option<Frame<'_>> {
     let frame = Frame::parse(bytes).ok()?;

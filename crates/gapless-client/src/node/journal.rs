@@ -1,5 +1,4 @@
-//! [`JournalLink`]: the link to a stream of which only the journal is there, also while its sequencer writes it. Nothing
-//! is sent by it.
+//! [`JournalLink`]: the read-only link to a stream's journal, without its sequencer or while that writes it.
 
 use super::link::{Connected, LinkRead, NodeLink, Start};
 use crate::ClientError;
@@ -12,8 +11,7 @@ use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Reads a stream from its journal alone. The frames in the journal were released, or were to be: a reader beside a
-/// running sequencer that waits for the device may see frames that are not released yet.
+/// Reads a stream from its journal alone. Frames in the journal may be unreleased while a running sequencer waits for the device.
 pub struct JournalLink {
     directory: PathBuf,
     replay: Option<Replay>,
@@ -21,7 +19,7 @@ pub struct JournalLink {
 }
 
 impl JournalLink {
-    /// A link to the journal in `directory`, from its first frame when the node connects.
+    /// Creates a link to the journal in `directory`. "First" means the first frame in it when the node connects.
     #[must_use]
     pub fn new(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), replay: None, last_sequence: 0 }

@@ -1,4 +1,4 @@
-//! [`NodeLink`]: the connection of a node with its sequencer, in both directions. One implementation for each transport.
+//! [`NodeLink`]: connection of a node with its sequencer, in both directions. One implementation for each transport.
 
 use crate::ClientError;
 use crate::feed_sessions::Feed;
@@ -10,36 +10,36 @@ use gapless_wire::upstream::{POSITION_FIRST, POSITION_LIVE};
 use rustix::fd::BorrowedFd;
 use std::time::Duration;
 
-/// The state that a new connection announces.
+/// State announced by a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connected {
-    /// The stream and its life.
+    /// Stream and incarnation.
     pub identity: StreamIdentity,
-    /// The longest frame, bytes.
+    /// Longest frame, bytes.
     pub frame_length_max: usize,
-    /// The longest message with the headers and padding of its frames, bytes.
+    /// Longest message with the headers and padding of its frames, bytes.
     pub message_bytes_max: usize,
-    /// How far the stream was.
+    /// Last released sequence.
     pub released_sequence: u64,
-    /// Where the node begins to read.
+    /// Sequence at which the node begins to read.
     pub position: u64,
-    /// The feed session that holds the position, as far as the link knows it.
+    /// Feed session of that position, if the link knows it.
     pub feed: Option<Feed>,
 }
 
-/// Where a node begins to read.
+/// Position at which a node begins to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// At the first frame of the stream.
     First,
     /// At this sequence.
     Sequence(u64),
-    /// After everything that is there.
+    /// After all existing frames.
     Live,
 }
 
 impl Start {
-    /// The sequence that is read first, the stream having released `released_sequence`.
+    /// First sequence to read, if the stream has released `released_sequence`.
     #[must_use]
     pub const fn position(self, released_sequence: u64) -> u64 {
         match self {
@@ -55,7 +55,7 @@ impl Start {
         }
     }
 
-    /// The position that a hello asks for.
+    /// Position for a hello.
     #[must_use]
     pub(super) const fn wire_position(self) -> u64 {
         match self {
@@ -68,55 +68,53 @@ impl Start {
     }
 }
 
-/// The findings of a look at the stream.
+/// Result of reading from the stream.
 pub enum LinkRead<'a> {
     /// The next frame.
     Frame(Frame<'a>),
     /// Nothing new.
     Empty,
-    /// The stream was faster: the next frames come from elsewhere.
+    /// The stream was faster: the next frames must be read elsewhere.
     Lapped,
 }
 
-/// The result of reading many frames at once.
+/// Result of reading several frames at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkReads {
-    /// So many were handed out.
+    /// Number of frames delivered.
     pub frames: usize,
-    /// The stream was faster: the next frames come from elsewhere.
+    /// The stream was faster: the next frames must be read elsewhere.
     pub is_lapped: bool,
 }
 
-/// The connection of a node with its sequencer. It is up or down; down means that [`NodeLink::connect`] is to be called
-/// until it is up again. Nothing here blocks, except [`NodeLink::wait`].
+/// Connection of a node with its sequencer. It is up or down; while it is down, [`NodeLink::connect`] must be called until it is up. No
+/// method blocks, except [`NodeLink::wait`].
 pub trait NodeLink: Send {
-    /// Tries to make a connection, to read from `start` on, to a stream that contains what was `seen`. `None`: not yet, try
-    /// again.
+    /// Tries to connect to a stream that contains `seen`, and to read from `start`. `None`: not yet, retry.
     ///
     /// # Errors
-    /// Errors that another attempt does not mend: another stream, another history of it, a refusal.
+    /// Errors that a retry cannot fix: another stream, another history, a refusal.
     fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, ClientError>;
 
     /// Sends a frame, padded. `false` if there is no room now.
     ///
     /// # Errors
-    /// [`ClientError::Disconnected`], and errors that make the link useless.
+    /// [`ClientError::Disconnected`], and fatal errors of the link.
     fn send(&mut self, frame: &[u8]) -> Result<bool, ClientError>;
 
-    /// Lets the sequencer see what was sent.
+    /// Makes sent frames visible to the sequencer.
     ///
     /// # Errors
     /// As for [`NodeLink::send`].
     fn flush(&mut self) -> Result<(), ClientError>;
 
-    /// Gives `take` the sequencer's answers since the last call, a frame at a time.
+    /// Passes the sequencer's answers since the last call to `take`, a frame at a time.
     ///
     /// # Errors
     /// As for [`NodeLink::send`].
     fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, ClientError>;
 
-    /// Takes in received packets, for a node that cannot read now and waits for [`NodeLink::answers`]. A frame that
-    /// does not fit is as good as lost.
+    /// Receives packets, for a node that cannot read now and waits for [`NodeLink::answers`]. A frame that does not fit counts as lost.
     ///
     /// # Errors
     /// As for [`NodeLink::send`].
@@ -125,17 +123,17 @@ pub trait NodeLink: Send {
         Ok(())
     }
 
-    /// The next frame of the stream, in order.
+    /// Next frame of the stream, in order.
     ///
     /// # Errors
-    /// As for [`NodeLink::send`]; [`ClientError::Lapped`] if it is nowhere any more.
+    /// As for [`NodeLink::send`]; [`ClientError::Lapped`] if the frame is no longer kept.
     fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, ClientError>;
 
-    /// Hands the next frames of the stream, in order, to `take`: as many as one look brings, at most `limit`. A
-    /// reader that waits for one message has it without another look.
+    /// Passes the next frames of the stream, in order, to `take`: as many as one look brings, at most `limit`. A reader waiting for one
+    /// message gets it without a second look.
     ///
     /// # Errors
-    /// As for [`NodeLink::read`], and those of `take`, which leave the link of no more use.
+    /// As for [`NodeLink::read`], and those of `take`, after which the link cannot be used.
     #[inline]
     fn read_each(
         &mut self,
@@ -161,57 +159,55 @@ pub trait NodeLink: Send {
         Ok(reads)
     }
 
-    /// How far the stream is, as far as the link knows.
+    /// Last released sequence that the link knows of.
     fn released_sequence(&self) -> u64;
 
-    /// Whether what is sent may be lost on its way.
+    /// Whether sent frames can be lost.
     fn loses(&self) -> bool;
 
-    /// Whether [`NodeLink::read`] and [`NodeLink::tick`] need to know what time it is; else it is 0.
+    /// Whether [`NodeLink::read`] and [`NodeLink::tick`] need the time; otherwise it is 0.
     fn is_timed(&self) -> bool {
         self.loses()
     }
 
-    /// Where the node stands; said to the sequencer's process by a later [`NodeLink::tick`].
+    /// Notes the node's progress, which a later [`NodeLink::tick`] reports to the sequencer's process.
     fn note(&mut self, progress: Progress) {
         let _ = progress;
     }
 
-    /// The member that was reached does not lead; `leaders` names where the leader can be reached, an address a line, or is
-    /// empty. A link that knows other members goes to one of them; else it stays, and the node asks here again.
+    /// Handles the answer of a member that does not lead. `leaders` are addresses of the leader, one a line, or empty. A link that knows
+    /// other members moves to one of them; otherwise it stays, and the node asks here again.
     ///
     /// # Errors
-    /// [`ClientError::Disconnected`] if it goes.
+    /// [`ClientError::Disconnected`] if it moves.
     fn turned_away(&mut self, leaders: &str) -> Result<(), ClientError> {
         let _ = leaders;
         Ok(())
     }
 
-    /// Does the work that the clock makes due: heartbeats, requests, noticing that the other side is gone.
+    /// Does the work that is due by the clock: heartbeats, requests, noticing that the other side is gone.
     ///
     /// # Errors
     /// As for [`NodeLink::send`].
     fn tick(&mut self, now_ns: u64) -> Result<(), ClientError>;
 
-    /// Sleeps until something comes, or `timeout`.
+    /// Sleeps until data arrives, or for `timeout`.
     ///
     /// # Errors
-    /// The operating system's.
+    /// An error of the operating system.
     fn wait(&mut self, timeout: Duration) -> Result<(), ClientError>;
 
-    /// Adds the descriptors that become readable when something comes, for a caller that waits for other things as well.
+    /// Adds the descriptors that become readable when data arrives, for a caller that waits for other events as well.
     fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
         let _ = descriptors;
     }
 
-    /// Why the last attempt to connect came to nothing, as far as the link knows; a network says nothing but that nobody has
-    /// answered.
+    /// Reason why the last attempt to connect failed, if known; a network link only knows that no answer has come.
     fn connect_failure(&self) -> Option<String> {
         None
     }
 
-    /// That the other side, which it is connected to, does nothing whatever comes, and why, as far as the link knows: its process is
-    /// stopped. A network that is silent breaks the connection instead.
+    /// Reason why the connected peer makes no progress, if known: its process is stopped. A silent network breaks the connection instead.
     fn standstill(&self) -> Option<String> {
         None
     }

@@ -2,30 +2,30 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | this | [`StreamNode`]: polling, and the meaning of each frame to a node |
-//! | [`event`] | [`NodeEvent`]: the events that a poll hands out |
-//! | [`publishing_session`] | the publishing half: numbers, unacknowledged messages, messages sent again; no I/O |
+//! | this | [`StreamNode`]: polling, and the handling of each frame |
+//! | [`event`] | [`NodeEvent`]: the events delivered by a poll |
+//! | [`publishing_session`] | the publishing half: numbers, unacknowledged messages, resending; no I/O |
 //! | [`options`] | [`StreamNodeOptions`] |
-//! | `event_decoder`, `response_decoder` | the meaning of a frame of the stream and of an answer of the sequencer |
+//! | `event_decoder`, `response_decoder` | decoding a frame of the stream, and an answer of the sequencer |
 //! | `closing` | closing a node's session |
 //! | `derived_messages` | publishing the outputs of a deterministic service, which follow from the stream alone |
 //! | `resend_buffer` | published frames that have not come back yet |
-//! | `stall_detector` | when to ask the sequencer what it has, because nothing comes back |
+//! | `stall_detector` | when to ask the sequencer for its state, because nothing comes back |
 //! | [`link`] | [`NodeLink`]: a node's connection with its sequencer, one implementation for each transport |
 //! | [`datagram`] | the link by UDP: MoldUDP64 to this node alone, or to multicast groups |
-//! | [`feed_receiver`] | makes a gapless stream of packets that are lost, doubled or out of order; no I/O |
+//! | [`feed_receiver`] | makes a gapless stream of packets that are lost, duplicated or out of order; no I/O |
 //! | [`tcp`] | the link by TCP: publishing at the command port, reading by SoupBinTCP |
-//! | `upstream` | a node's messages to the sequencer over a network, and the meaning of the answers; no I/O |
-//! | [`rewind`] | a SoupBinTCP client: a feed session from any frame on |
+//! | `upstream` | a node's messages to the sequencer over a network, and decoding the answers; no I/O |
+//! | [`rewind`] | a SoupBinTCP client: a feed session from any frame |
 //! | `rewinding` | when a node by UDP fills a large gap by such a rewind |
 //! | [`shared_memory`] | the link of nodes on the sequencer's machine: a ring up, the mapped window down |
-//! | [`journal`] | the link to a stream of which only the journal is there |
-//! | [`resumption`] | a publisher that repeats its messages passes over those that the stream has |
-//! | `waiting` | for whom a node waits, and why |
+//! | [`journal`] | the link to the journal alone |
+//! | [`resumption`] | a publisher that repeats its messages skips those that the stream has |
+//! | `waiting` | messages about a long wait for the sequencer |
 //! | [`any`] | [`AnyLink`]: the link of the configured transport |
 //!
-//! A message's walk: [`StreamNode::publish`] → resend buffer → link → sequencer → stream → link → [`StreamNode::poll`], where
-//! its coming back is the acknowledgement.
+//! The path of a message: [`StreamNode::publish`] → resend buffer → link → sequencer → stream → link → [`StreamNode::poll`], where its
+//! return is the acknowledgement.
 
 pub mod any;
 mod closing;
@@ -77,8 +77,8 @@ use std::time::Duration;
 
 /// A node of an event stream.
 ///
-/// Every node reads every frame in the same order. Messages that a node publishes come back to it in that order, and
-/// that is their acknowledgement; a message that does not come back is sent again, and has its place in the order once.
+/// Every node reads every frame in the same order. Messages that a node publishes come back to it in that order, which acknowledges them. A
+/// message that does not come back is resent, and enters the order once.
 ///
 /// It has no thread: its owner polls it.
 pub struct StreamNode<L> {
@@ -88,34 +88,34 @@ pub struct StreamNode<L> {
     state: NodeState,
     connected: Option<Connected>,
     publisher: Option<PublishingSession>,
-    /// The next sequence.
+    /// Next sequence.
     position: u64,
-    /// The last frame that it has read.
+    /// Last frame read.
     seen: Seen,
-    /// Live once this sequence was read.
+    /// Sequence after which the node is live.
     live_from: u64,
     closed: Closed,
     event_decoder: EventDecoder,
     lapped: u64,
-    /// The session whose opening was reported to the publisher.
+    /// Session whose opening was reported to the publisher.
     reported_open: Option<u64>,
-    /// Polls that found something to read.
+    /// Polls that found frames to read.
     busy_polls: u32,
-    /// Whether its first attempt to connect has failed, which its first event says.
+    /// Whether its first attempt to connect has failed; its first event reports this.
     is_waiting: bool,
 }
 
-/// A node that always finds something to read looks after what it publishes in one of so many polls.
+/// A node that always finds frames to read checks its published messages in one of this many polls.
 const BUSY_POLLS_PER_LOOK: u32 = 64;
 
 impl<L: NodeLink> StreamNode<L> {
-    /// A node that connects by `link`, at the first poll, with the fastest clock of the machine.
+    /// Creates a node that connects by `link`, at the first poll, with the fastest clock of the machine.
     #[must_use]
     pub fn new(link: L, options: StreamNodeOptions) -> Self {
         Self::with_clock(link, options, Clock::fastest().0)
     }
 
-    /// As [`StreamNode::new`], with another clock.
+    /// Like [`StreamNode::new`], with another clock.
     #[must_use]
     pub fn with_clock(link: L, options: StreamNodeOptions, clock: Clock) -> Self {
         let publisher = options.publisher.map(PublishingSession::new);
@@ -138,92 +138,92 @@ impl<L: NodeLink> StreamNode<L> {
         }
     }
 
-    /// Where it stands.
+    /// Current state.
     #[must_use]
     pub const fn state(&self) -> NodeState {
         self.state
     }
 
-    /// Why its last attempt to connect came to nothing, while it is [`NodeState::Connecting`]: it goes on trying, because a
-    /// sequencer may be started later. `None` where nothing is known but that nobody has answered, as over networks.
+    /// Reason why the last attempt to connect failed, while it is [`NodeState::Connecting`]. It keeps trying, because a sequencer may be
+    /// started later. `None` if no answer is all that is known, as over networks.
     #[must_use]
     pub fn connect_failure(&self) -> Option<String> {
         if self.state == NodeState::Connecting { self.link.connect_failure() } else { None }
     }
 
-    /// The sequence that it reads next; 0 before it knows.
+    /// Next sequence to be read; 0 before it is known.
     #[must_use]
     pub const fn position(&self) -> u64 {
         self.position
     }
 
-    /// How far the stream is, as far as the node knows.
+    /// Last released sequence that the node knows of.
     #[must_use]
     pub fn released_sequence(&self) -> u64 {
         self.link.released_sequence()
     }
 
-    /// The stream's identifier of the node's session, once it is open.
+    /// Identifier of the node's session in the stream, once it is open.
     #[must_use]
     pub fn session(&self) -> Option<u64> {
         self.publisher.as_ref().and_then(PublishingSession::session)
     }
 
-    /// The number of the next frame that it publishes, once its session is open.
+    /// Number of the next frame that it publishes, once its session is open.
     #[must_use]
     pub fn next_session_seq(&self) -> Option<u64> {
         self.publisher.as_ref().filter(|publisher| publisher.is_open()).map(PublishingSession::next_number)
     }
 
-    /// How many frames, and so numbers, a message of `length` bytes takes, once the node is connected.
+    /// Number of frames, and of session numbers, that a message of `length` bytes takes, once the node is connected.
     #[must_use]
     pub fn frames_of(&self, length: usize) -> Option<u64> {
         let part = self.connected.as_ref()?.frame_length_max - HEADER_LENGTH;
         Some(length.div_ceil(part).max(1) as u64)
     }
 
-    /// Messages published and not seen in the stream yet, the close of the session not counted.
+    /// Messages published and not seen in the stream yet, without the close of the session.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.publisher.as_ref().map_or(0, PublishingSession::in_flight)
     }
 
-    /// Frames that were sent more than once, so far.
+    /// Frames that were resent so far.
     #[must_use]
     pub fn resent(&self) -> u64 {
         self.publisher.as_ref().map_or(0, PublishingSession::resent)
     }
 
-    /// How often the stream was faster than this node, so far.
+    /// Number of times that the stream was faster than this node.
     #[must_use]
     pub const fn lapped(&self) -> u64 {
         self.lapped
     }
 
-    /// The stream and the life of it, once it is connected.
+    /// Stream and incarnation, once it is connected.
     #[must_use]
     pub fn identity(&self) -> Option<StreamIdentity> {
         self.connected.map(|connected| connected.identity)
     }
 
-    /// Whether it publishes; else it only reads.
+    /// Whether it publishes; otherwise it only reads.
     #[must_use]
     pub const fn publishes(&self) -> bool {
         self.publisher.is_some()
     }
 
-    /// The link to the sequencer.
+    /// Link to the sequencer.
     #[must_use]
     pub const fn link(&self) -> &L {
         &self.link
     }
 
-    /// Publishes `payload` as an event. It is on its way after the next [`StreamNode::flush`] or
-    /// [`StreamNode::poll`]. Returns the number that its last frame carries.
+    /// Publishes `payload` as an event, which is sent by the next [`StreamNode::flush`] or [`StreamNode::poll`]. Returns the number of its
+    /// last frame.
     ///
     /// # Errors
     /// [`ClientError::NotOpen`] before the session is open; [`ClientError::WindowFull`],
-    /// [`ClientError::KeptFull`], [`ClientError::Throttled`] and [`ClientError::Halted`]: poll and try again;
+    /// [`ClientError::KeptFull`], [`ClientError::Throttled`] and [`ClientError::Halted`]: poll and retry;
     /// [`ClientError::TooLong`].
     #[inline]
     pub fn publish(&mut self, message: MessageType, payload: &[u8]) -> Result<u64, ClientError> {
@@ -233,8 +233,7 @@ impl<L: NodeLink> StreamNode<L> {
         })
     }
 
-    /// As [`StreamNode::publish`], with a payload of at most `length_max` bytes that `encode` writes in place and
-    /// tells the length of.
+    /// Like [`StreamNode::publish`]; `encode` writes a payload of at most `length_max` bytes in place and returns its length.
     ///
     /// # Errors
     /// As for [`StreamNode::publish`], and those of `encode`.
@@ -248,7 +247,7 @@ impl<L: NodeLink> StreamNode<L> {
         self.publish_frame(event_header(message), length_max, encode)
     }
 
-    /// As [`StreamNode::publish`], an object of a schema.
+    /// Like [`StreamNode::publish`], for an object of a schema.
     ///
     /// # Errors
     /// As for [`StreamNode::publish`]; the object cannot be encoded.
@@ -256,9 +255,9 @@ impl<L: NodeLink> StreamNode<L> {
         self.publish_with(MessageType::of::<M>(), message.encoded_length(), |buffer| encode(message, buffer))
     }
 
-    /// Asks for a timer, which fires once sequenced time has reached `deadline_ns`; one with the same identifier is
-    /// replaced, and a deadline of 0 takes it back. It is a message of this node like any other. Where the stream has as
-    /// many timers as it may have (2^20), it comes back as [`NodeEvent::TimerRefused`].
+    /// Sets a timer that fires once sequenced time has reached `deadline_ns`. It replaces one with the same identifier; a deadline of 0
+    /// cancels it. The request is a message of this node like any other. At the stream's limit of timers (2^20) it comes back as
+    /// [`NodeEvent::TimerRefused`].
     ///
     /// # Errors
     /// As for [`StreamNode::publish`].
@@ -302,7 +301,7 @@ impl<L: NodeLink> StreamNode<L> {
                 return Err(ClientError::TooLong { length_bytes: length_max, limit_bytes });
             }
         }
-        // Only a throttled publisher and a link that loses need the time.
+        // Only a throttled publisher and a lossy link need the time.
         let now_ns = if self.options.publisher.is_some_and(|options| options.throttle.is_some()) || self.link.loses() {
             self.clock.now().monotonic_ns
         } else {
@@ -311,10 +310,10 @@ impl<L: NodeLink> StreamNode<L> {
         publisher.publish(header, (length_max, frame_length_max), now_ns, encode)
     }
 
-    /// Sends what was published, as far as there is room.
+    /// Sends published frames, as far as there is room.
     ///
     /// # Errors
-    /// An error makes the link useless; a lost connection is made again by the next polls.
+    /// A fatal error of the link; a lost connection is re-established by the next polls.
     #[inline]
     pub fn flush(&mut self) -> Result<(), ClientError> {
         let Some(publisher) = &mut self.publisher else { return Ok(()) };
@@ -341,12 +340,12 @@ impl<L: NodeLink> StreamNode<L> {
         }
     }
 
-    /// Sends published messages, receives their answers, and hands out at most `limit` frames' events. Connects, and
-    /// connects again, by itself. Returns how many frames were read.
+    /// Sends published messages, receives answers, and delivers the events of at most `limit` frames. Connects and reconnects by itself.
+    /// Returns the number of frames read.
     ///
     /// # Errors
-    /// Errors that this node cannot go on after: another stream or incarnation, a lost session, frames that are nowhere
-    /// any more, damage. The node is closed then.
+    /// Fatal errors of this node: another stream or incarnation, a lost session, frames that are no longer kept, damage. The node is then
+    /// closed.
     #[inline]
     pub fn poll(&mut self, limit: usize, mut take: impl FnMut(NodeEvent<'_>)) -> Result<usize, ClientError> {
         let before = self.state;
@@ -416,15 +415,15 @@ impl<L: NodeLink> StreamNode<L> {
         Ok(count)
     }
 
-    /// The time, where it matters.
+    /// Current time, if it matters.
     #[inline]
     fn now_ns(&self) -> u64 {
         if self.link.is_timed() { self.clock.now().monotonic_ns } else { 0 }
     }
 
-    /// When there was nothing to read, or for long always something.
+    /// Called when there was nothing to read, or always something for long.
     fn idle(&mut self, now_ns: u64, take: &mut dyn FnMut(NodeEvent<'_>)) -> Result<(), ClientError> {
-        // The end that the stream announced at the beginning may have been wrong.
+        // The end announced at the beginning may have been wrong.
         let live_from = self.live_from.min(self.link.released_sequence());
         if self.state == NodeState::Rewinding && self.position > live_from {
             self.state = NodeState::Live;
@@ -440,8 +439,7 @@ impl<L: NodeLink> StreamNode<L> {
         self.open_session()
     }
 
-    /// Sends the last frame once more if nothing has come back for too long: the answer gives the last number that the
-    /// sequencer has.
+    /// Resends the last frame if nothing has come back for too long: the answer gives the last number that the sequencer has.
     #[cold]
     fn ask_what_is_there(&mut self) -> Result<(), ClientError> {
         let Some(publisher) = &mut self.publisher else { return Ok(()) };
@@ -456,7 +454,7 @@ impl<L: NodeLink> StreamNode<L> {
         Ok(())
     }
 
-    /// All of [`StreamNode::poll`] but the reading, for callers that read by [`StreamNode::next_frame`].
+    /// Does everything of [`StreamNode::poll`] except reading, for callers that read by [`StreamNode::next_frame`].
     ///
     /// # Errors
     /// As for [`StreamNode::poll`].
@@ -464,11 +462,10 @@ impl<L: NodeLink> StreamNode<L> {
         self.poll(0, &mut take).map(|_| ())
     }
 
-    /// The next frame as it stands in the stream, and whether this node published it or asked for it.
+    /// Next frame as it is in the stream, and whether this node published it or asked for it.
     ///
     /// # Errors
-    /// As for [`StreamNode::poll`]. After a lost connection there are no frames until [`StreamNode::turn`] has made
-    /// another.
+    /// As for [`StreamNode::poll`]. After a lost connection there are no frames until [`StreamNode::turn`] has reconnected.
     #[inline]
     pub fn next_frame(&mut self) -> Result<Option<(Frame<'_>, bool)>, ClientError> {
         if !matches!(self.state, NodeState::Rewinding | NodeState::Live) {
@@ -500,11 +497,11 @@ impl<L: NodeLink> StreamNode<L> {
         }
     }
 
-    /// Tries to connect; whether it is.
+    /// Tries to connect; returns whether it is connected.
     #[cold]
     fn connect(&mut self, take: &mut dyn FnMut(NodeEvent<'_>)) -> Result<bool, ClientError> {
         let now_ns = self.clock.now().monotonic_ns;
-        // What was the first frame may be deleted by now; one that has read none begins with what is the first then.
+        // The first frame of then may be deleted by now; a node that has read none starts with the current first.
         let has_read = self.seen.sequence != 0;
         let start = match self.options.start {
             Start::First if !has_read => Start::First,
@@ -513,7 +510,7 @@ impl<L: NodeLink> StreamNode<L> {
         };
         let Some(connected) = self.link.connect(start, self.seen, now_ns)? else {
             let is_first = self.connected.is_none() && !self.is_waiting;
-            // Over networks an attempt has not failed: there is no answer yet.
+            // Over networks an attempt has not failed: the answer may still come.
             if is_first && self.link.connect_failure().is_some() {
                 self.is_waiting = true;
                 take(NodeEvent::State(NodeState::Connecting));
@@ -560,7 +557,7 @@ impl<L: NodeLink> StreamNode<L> {
         Ok(())
     }
 
-    /// The sequencer's answers.
+    /// Receives the sequencer's answers.
     #[inline]
     fn receive(&mut self, now_ns: u64, take: &mut dyn FnMut(NodeEvent<'_>)) -> Result<(), ClientError> {
         let Some(publisher) = &mut self.publisher else {
@@ -595,21 +592,20 @@ impl<L: NodeLink> StreamNode<L> {
         Ok(())
     }
 
-    /// Sleeps until something comes, or `timeout`.
+    /// Sleeps until data arrives, or for `timeout`.
     ///
     /// # Errors
-    /// The operating system's.
+    /// An error of the operating system.
     pub fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {
         self.flush()?;
         self.publisher.iter_mut().for_each(PublishingSession::note_slept);
         self.link.wait(timeout)
     }
 
-    /// Polls until the session is open, dropping what is read meanwhile, or `timeout`.
+    /// Polls until the session is open, or for `timeout`; messages read meanwhile are dropped.
     ///
     /// # Errors
-    /// [`ClientError::NotOpen`] at once if the node only reads; [`ClientError::TimedOut`], and those of
-    /// [`StreamNode::poll`].
+    /// [`ClientError::NotOpen`] at once if the node only reads; [`ClientError::TimedOut`], and those of [`StreamNode::poll`].
     pub fn wait_open(&mut self, timeout: Duration) -> Result<(), ClientError> {
         if self.publisher.is_none() {
             return Err(ClientError::NotOpen);
@@ -627,7 +623,7 @@ impl<L: NodeLink> StreamNode<L> {
         !self.closed.is_halted && self.connected.is_some() && self.publisher.as_ref().is_some_and(is_room)
     }
 
-    /// Polls and waits, handing out events, until `is_done` says so.
+    /// Polls and waits, delivering events, until `is_done` returns true.
     ///
     /// # Errors
     /// [`ClientError::TimedOut`] naming `request` after `timeout`, and those of [`StreamNode::poll`].

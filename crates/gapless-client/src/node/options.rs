@@ -1,18 +1,18 @@
-//! [`StreamNodeOptions`]: how a node publishes and reads, with the defaults.
+//! [`StreamNodeOptions`]: options of publishing and reading, with the defaults.
 
 use super::link::Start;
 use super::publishing_session::PublisherOptions;
 use gapless_log::StreamIdentity;
 use gapless_transport::token::random_token;
 
-/// How a node publishes and reads.
+/// Options of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamNodeOptions {
-    /// Where it begins to read.
+    /// Position at which it begins to read.
     pub start: Start,
-    /// How it publishes; `None` for one that only reads.
+    /// Options of publishing; `None` for a node that only reads.
     pub publisher: Option<PublisherOptions>,
-    /// The stream and the life of it that must be there; zeros for any.
+    /// Stream and incarnation that the sequencer must have; zeros for any.
     pub identity: StreamIdentity,
 }
 
@@ -31,20 +31,20 @@ impl Default for PublisherOptions {
 }
 
 impl Default for StreamNodeOptions {
-    /// Publishes under a random token, and reads from the first frame on.
+    /// Publishes under a random token, and reads from the first frame.
     fn default() -> Self {
         Self { start: Start::First, publisher: Some(PublisherOptions::default()), identity: StreamIdentity::default() }
     }
 }
 
 impl StreamNodeOptions {
-    /// Reads from `start` on and publishes nothing.
+    /// Reads from `start` and publishes nothing.
     #[must_use]
     pub fn reading(start: Start) -> Self {
         Self { start, publisher: None, identity: StreamIdentity::default() }
     }
 
-    /// As [`StreamNodeOptions::default`], under `token`.
+    /// Like [`StreamNodeOptions::default`], under `token`.
     #[must_use]
     pub fn with_token(token: u128) -> Self {
         Self { publisher: Some(PublisherOptions { token, ..PublisherOptions::default() }), ..Self::default() }

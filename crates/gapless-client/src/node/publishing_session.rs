@@ -1,5 +1,5 @@
-//! `PublishingSession`: the publishing half of a node, a core without I/O. It numbers messages, keeps them until they come
-//! back in the stream, and says what is to be sent next. Sending again is one step back of one number.
+//! `PublishingSession`: the publishing half of a node, a core without I/O. It numbers messages, keeps them until they come back in the
+//! stream, and returns the next frame to send. Resending only moves that number back.
 
 mod closing;
 
@@ -11,57 +11,57 @@ use crate::throttle::{Throttle, TokenBucket};
 use gapless_wire::control::{SessionOpen, SessionOpened};
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind, MessageParts, aligned_length};
 
-/// How a node publishes.
+/// Options of publishing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublisherOptions {
-    /// Names the node's session: the same token finds the same session again, also in a process that was started anew.
+    /// Identifies the node's session: the same token finds the same session again, also in a restarted process.
     pub token: u128,
-    /// Whether several processes publish under it at the same time, the same messages under the same numbers.
+    /// Whether several processes publish to it at the same time, the same messages under the same numbers.
     pub shared: bool,
-    /// Messages that may be on their way, published and not seen in the stream.
+    /// Limit on messages published and not seen in the stream.
     pub window_messages: u32,
     /// Memory for them, bytes.
     pub kept_bytes_max: usize,
-    /// How much may be published.
+    /// Rate limit.
     pub throttle: Option<Throttle>,
-    /// A message that does not come back within this time is sent again, where the link can lose it, ns. Doubled while
-    /// nothing comes back, up to 64 times. Where the link loses nothing, another link above a relay may: the last frame
-    /// is sent again then, and the answer names the missing ones; doubled up to 4,096 times.
+    /// Time after which a message that has not come back is resent on a lossy link, ns. Doubled while nothing comes
+    /// back, up to 64 times. On a reliable link, frames may still be lost between a relay and its upstream. Then only
+    /// the last frame is resent, and the answer names the missing ones; doubled up to 4,096 times.
     pub resend_interval_ns: u64,
 }
 
-/// The session, the messages on their way, and the frames that are to be sent.
+/// The session, the messages in flight, and the frames to be sent.
 pub(crate) struct PublishingSession {
     options: PublisherOptions,
     session: Option<u64>,
     unacknowledged: ResendBuffer,
-    /// The number of the next frame to be sent.
+    /// Number of the next frame to send.
     next_to_send: u64,
-    /// Frames up to this number are known to the sequencer.
+    /// Last number that the sequencer is known to have.
     accepted: u64,
-    /// Whether the sequencer knows that this connection publishes under the session.
+    /// Whether the sequencer knows that this connection publishes to the session.
     is_attached: bool,
-    /// Whether the sequencer has said so at least once for this session.
+    /// Whether the sequencer has confirmed this session at least once.
     was_opened: bool,
     open_sent_ns: Option<u64>,
     bucket: Option<TokenBucket>,
-    /// When something last came back or was sent from the beginning.
+    /// Time when a frame last came back, or resending started.
     progress_ns: u64,
     resend_interval_ns: u64,
     resent: u64,
     probed_ns: u64,
     stall: StallDetector,
     end: End,
-    /// The last session of ours whose close was met in the stream; answers about it come late.
+    /// Last own session whose close was seen in the stream; answers about it arrive late.
     ended: u64,
-    /// It is to be closed, too.
+    /// Another session to be closed.
     stray: Option<Stray>,
-    /// The session that was closed with messages under way, and the number of the first of them.
+    /// Session that was closed with messages in flight, and the number of the first of them.
     lost: Option<(u64, u64)>,
 }
 
 const RESEND_BACKOFF_MAX: u64 = 64;
-/// Between two questions what the sequencer has, ns.
+/// Interval between two probes of the sequencer's state, ns.
 const PROBE_INTERVAL_NS: u64 = 1_000_000;
 
 impl PublishingSession {
@@ -96,37 +96,37 @@ impl PublishingSession {
         self.options.token
     }
 
-    /// Whether messages can be published, as far as the session goes.
+    /// Whether messages can be published, as far as the session is concerned.
     pub const fn is_open(&self) -> bool {
         self.session.is_some() && self.was_opened
     }
 
-    /// The session's opening was met in the stream: its published messages can be recognized from now on. Only the
-    /// sequencer's answer gives the number that it goes on with.
+    /// Notes that the session's opening was seen in the stream: its messages can be recognised from now on. Only the sequencer's answer
+    /// gives the next number.
     pub fn found(&mut self, session: u64) {
-        // A node that has closed its session reads of a successor's.
+        // After closing its session, a node may read the opening of a successor's.
         if !self.is_open() && self.end == End::Open {
             self.session = Some(session);
         }
     }
 
-    /// Messages on their way. The session's close is kept like one, and is none.
+    /// Messages in flight. The session's close is kept like a message, but not counted.
     pub fn in_flight(&self) -> usize {
         self.unacknowledged.messages().saturating_sub(usize::from(self.end == End::Asked))
     }
 
-    /// Frames sent more than once, so far.
+    /// Frames resent so far.
     pub const fn resent(&self) -> u64 {
         self.resent
     }
 
-    /// The number of the next frame.
+    /// Number of the next frame.
     pub fn next_number(&self) -> u64 {
         self.unacknowledged.next_number()
     }
 
-    /// Publishes what `encode` writes into at most `length_max` bytes, split where it does not fit a frame of
-    /// `frame_length_max`. Returns the number of its last frame.
+    /// Publishes a payload that `encode` writes into at most `length_max` bytes, split if it does not fit a frame of `frame_length_max`.
+    /// Returns the number of its last frame.
     #[inline]
     pub fn publish(
         &mut self,
@@ -190,7 +190,7 @@ impl PublishingSession {
             let limit_bytes = usize::from(u16::MAX) * part_length;
             return Err(ClientError::TooLong { length_bytes: payload.len(), limit_bytes });
         }
-        // All parts or none: the room is looked at before the first is kept.
+        // All parts or none: room for all is checked before the first is kept.
         let needed = payload.len() + count * (HEADER_LENGTH + 8);
         if self.unacknowledged.claim(needed).is_none() {
             return Err(ClientError::KeptFull { bytes_max: self.options.kept_bytes_max });
@@ -214,7 +214,7 @@ impl PublishingSession {
         Ok(number)
     }
 
-    /// Messages that a copy of this process has published already need not be sent.
+    /// Skips sending messages that another instance of this process has published already.
     #[inline]
     fn skip_sending(&mut self, number: u64) {
         if number <= self.accepted && self.next_to_send == number {
@@ -222,13 +222,13 @@ impl PublishingSession {
         }
     }
 
-    /// The number of the next derived message.
+    /// Sets the number of the next derived message.
     pub fn set_next_derived(&mut self, number: u64) {
         self.unacknowledged.restart(number);
         self.next_to_send = number;
     }
 
-    /// Passes over the next `frames` numbers if the stream has them, and nothing before them is kept.
+    /// Skips the next `frames` numbers if the stream has them, and no earlier frames are kept.
     pub fn skip(&mut self, frames: u64) -> bool {
         let last = self.unacknowledged.next_number() + frames - 1;
         let is_there = self.unacknowledged.is_empty() && last <= self.accepted;
@@ -244,7 +244,7 @@ impl PublishingSession {
             && self.unacknowledged.bytes() < self.options.kept_bytes_max as u64 / 2
     }
 
-    /// Whether to ask the sequencer now what it has; the next time is due an interval later.
+    /// Whether to probe the sequencer's state now; the next probe is due an interval later.
     pub const fn take_due_probe(&mut self, now_ns: u64) -> bool {
         let is_due = now_ns.saturating_sub(self.probed_ns) >= PROBE_INTERVAL_NS;
         if is_due {
@@ -253,30 +253,28 @@ impl PublishingSession {
         is_due
     }
 
-    /// The last frame that was sent, if it is kept: sent again, its answer gives the last number that the sequencer
-    /// has.
+    /// Last frame sent, if it is kept: when it is resent, the answer gives the last number that the sequencer has.
     pub fn last_sent(&self) -> Option<&[u8]> {
         let number = self.next_to_send.checked_sub(1)?;
         (self.is_attached && number >= self.unacknowledged.first_number()).then(|| self.unacknowledged.get(number))
     }
 
-    /// The connection was made anew: the session is to be opened again.
+    /// Handles a reconnect: the session must be reopened.
     pub fn connected(&mut self) {
         self.is_attached = false;
         self.open_sent_ns = None;
     }
 
-    /// Whether the sequencer knows that this connection publishes under the session.
+    /// Whether the sequencer knows that this connection publishes to the session.
     pub const fn is_attached(&self) -> bool {
         self.is_attached
     }
 
-    /// The open to be sent now, if it is time, and the session that its header names: 0 for whichever the token has,
-    /// also a new one.
+    /// Open to be sent now, if it is due, with the session for its header: 0 for any session of the token, also a new one.
     pub fn due_open(&self, now_ns: u64) -> Option<(SessionOpen, u64)> {
         let session = match self.end {
             End::Open => 0,
-            // It may be closed already, and its close on its way here: another one is not wanted.
+            // It may be closed already, with the close about to arrive here: a new session is not wanted.
             End::Asked => self.session?,
             End::Closed => return None,
         };
@@ -290,29 +288,29 @@ impl PublishingSession {
         (!self.is_attached && is_due).then_some((open, session))
     }
 
-    /// The open was sent.
+    /// Notes that the open was sent.
     pub const fn open_sent(&mut self, now_ns: u64) {
         self.open_sent_ns = Some(now_ns);
     }
 
-    /// The next frame to be sent, if the session is open.
+    /// Next frame to be sent, if the session is open.
     #[inline]
     pub fn next_frame(&self) -> Option<&[u8]> {
         let is_there = self.is_attached && self.next_to_send < self.unacknowledged.next_number();
         is_there.then(|| self.unacknowledged.get(self.next_to_send))
     }
 
-    /// The frame of [`PublishingSession::next_frame`] was sent.
+    /// Notes that the frame of [`PublishingSession::next_frame`] was sent.
     #[inline]
     pub const fn sent(&mut self) {
         self.next_to_send += 1;
     }
 
-    /// The sequencer has opened the session, or found it again.
+    /// Handles the answer that the sequencer has opened or found the session.
     pub fn opened(&mut self, session: u64, opened: &SessionOpened, now_ns: u64) -> Result<(), ClientError> {
         let next = opened.next_session_seq;
         if self.is_attached && self.session == Some(session) {
-            // The answer was doubled on its way, or came late; the session has moved on since.
+            // The answer was duplicated or late; the session has moved on since.
             return Ok(());
         }
         if session <= self.ended {
@@ -330,7 +328,7 @@ impl PublishingSession {
         self.resend_interval_ns = self.options.resend_interval_ns;
         match self.session {
             Some(known) if known == session && (self.was_opened || self.end != End::Open) => {
-                // A copy of this process may be ahead of it, never the other way round.
+                // Another instance may be ahead of this one, but the stream never behind it.
                 if next < self.unacknowledged.first_number() && !self.options.shared {
                     return Err(ClientError::SessionLost {
                         session,
@@ -349,7 +347,7 @@ impl PublishingSession {
                 self.session = Some(session);
                 self.was_opened = true;
                 if !self.options.shared {
-                    // A process that was started anew goes on where its predecessor ended.
+                    // A restarted process continues after its predecessor.
                     self.unacknowledged.restart(next);
                 }
                 self.accepted = next - 1;
@@ -359,7 +357,7 @@ impl PublishingSession {
         Ok(())
     }
 
-    /// A frame of the session came back in the stream.
+    /// Handles a frame of the session that came back in the stream.
     #[inline]
     pub fn came_back(&mut self, session_seq: u64, now_ns: u64) {
         self.accepted = self.accepted.max(session_seq);
@@ -372,30 +370,29 @@ impl PublishingSession {
         }
     }
 
-    /// The sequencer has every frame up to `session_seq` already.
+    /// Notes that the sequencer has every frame up to `session_seq`.
     pub fn note_accepted(&mut self, session_seq: u64, now_ns: u64) {
         self.accepted = self.accepted.max(session_seq);
         self.progress_ns = now_ns;
         if self.options.shared {
-            // Messages that the sequencer reports as received are released. Derived messages need not be seen: they can
-            // be made again.
+            // Messages that the sequencer has received are released. Derived messages need not be seen, because they can be recreated.
             self.unacknowledged.forget_through(session_seq);
         }
         self.next_to_send = self.next_to_send.max(session_seq + 1).min(self.unacknowledged.next_number());
     }
 
-    /// The sequencer misses frames from `session_seq` on.
+    /// Resends from `session_seq`, which the sequencer is missing.
     pub fn note_missing(&mut self, session_seq: u64, now_ns: u64) {
         self.accepted = self.accepted.max(session_seq.saturating_sub(1));
         self.send_from(session_seq, now_ns);
     }
 
-    /// The sequencer does not know the session, or that this connection publishes under it.
+    /// Notes that the sequencer does not know the session, or not this connection of it.
     pub fn note_unknown(&mut self) {
         self.is_attached = false;
     }
 
-    /// On a link that loses: sends again what the sequencer should have had by now.
+    /// On a lossy link: resends frames that the sequencer should have had by now.
     pub fn resend_overdue(&mut self, now_ns: u64) {
         let waiting = self.next_to_send.saturating_sub(self.accepted + 1);
         if !self.is_attached || waiting == 0 || self.unacknowledged.is_empty() {
@@ -408,35 +405,35 @@ impl PublishingSession {
         }
     }
 
-    /// Whether something is on its way, and it is worth the time to ask [`PublishingSession::take_due_question`].
+    /// Whether frames are in flight, so that calling [`PublishingSession::take_due_question`] is worth the time.
     #[inline]
     pub fn take_due_look(&mut self) -> bool {
         let any_waits = self.is_attached && self.next_to_send > self.accepted + 1 && !self.unacknowledged.is_empty();
         any_waits && self.stall.take_due_look()
     }
 
-    /// Whether nothing has come back for so long that the sequencer is to be asked now what it has; the next time is due
-    /// later than this one was.
+    /// Whether nothing has come back for so long that the sequencer must be asked for its state; the next question is due later than this
+    /// one was.
     pub fn take_due_question(&mut self, now_ns: u64) -> bool {
         self.stall.take_due_question(self.accepted, now_ns)
     }
 
-    /// It was asked.
+    /// Counts the question.
     pub const fn note_asked(&mut self) {
         self.resent += 1;
     }
 
-    /// The node sleeps; when it wakes the time is worth a look.
+    /// Notes that the node sleeps; after waking the time is worth checking.
     pub const fn note_slept(&mut self) {
         self.stall.note_slept();
     }
 
-    /// The stream takes nothing of this publisher for `wait_ns`.
+    /// Notes that the stream takes nothing from this publisher for `wait_ns`.
     pub fn hold(&mut self, wait_ns: u64, now_ns: u64) {
         self.stall.hold(wait_ns, now_ns);
     }
 
-    /// The stream takes messages again, after a halt or between two feed sessions.
+    /// Notes that the stream takes messages again, after a halt or between two feed sessions.
     pub const fn release(&mut self) {
         self.stall.release();
     }
@@ -448,7 +445,7 @@ impl PublishingSession {
         self.progress_ns = now_ns;
     }
 
-    /// The frame that asks for a timer, or takes one back.
+    /// Header of a frame that sets or cancels a timer.
     pub fn timer_header() -> FrameHeader {
         FrameHeader { kind: Kind::TimerRequest, ..FrameHeader::default() }
     }

@@ -1,5 +1,4 @@
-//! [`ResendBuffer`]: the messages that a node has published and has not seen in the stream yet, so that they can be
-//! sent again.
+//! [`ResendBuffer`]: frames that a node has published and not seen in the stream yet, kept for resending.
 
 use std::collections::VecDeque;
 
@@ -7,10 +6,10 @@ use std::collections::VecDeque;
 pub(crate) struct ResendBuffer {
     buffer: Vec<u8>,
     bytes_max: usize,
-    /// Positions never go back; a position modulo the buffer's length is where its byte lies.
+    /// End of the kept bytes. Positions never go back; a position modulo the buffer's length is the offset of its byte.
     tail: u64,
     entries: VecDeque<Entry>,
-    /// The number of the first entry.
+    /// Number of the first entry.
     first_number: u64,
     /// Entries that complete a message.
     messages: usize,
@@ -26,7 +25,7 @@ struct Entry {
 const BUFFER_LENGTH_MIN: usize = 64 << 10;
 
 impl ResendBuffer {
-    /// Nothing kept; the first frame will have `first_number`.
+    /// Creates an empty buffer; the first frame gets `first_number`.
     pub fn new(bytes_max: usize, first_number: u64) -> Self {
         let bytes_max = bytes_max.next_power_of_two().max(BUFFER_LENGTH_MIN);
         let buffer = vec![0; BUFFER_LENGTH_MIN];
@@ -37,30 +36,30 @@ impl ResendBuffer {
         self.entries.is_empty()
     }
 
-    /// Messages kept.
+    /// Number of kept messages.
     #[inline]
     pub const fn messages(&self) -> usize {
         self.messages
     }
 
-    /// Bytes from the oldest frame that is kept to the end.
+    /// Bytes from the oldest kept frame to the end.
     pub fn bytes(&self) -> u64 {
         self.entries.front().map_or(0, |entry| self.tail - entry.position)
     }
 
-    /// The number of the oldest frame that is kept, or of the next one.
+    /// Number of the oldest kept frame, or of the next one.
     #[inline]
     pub const fn first_number(&self) -> u64 {
         self.first_number
     }
 
-    /// The number of the next frame.
+    /// Number of the next frame.
     #[inline]
     pub fn next_number(&self) -> u64 {
         self.first_number + self.entries.len() as u64
     }
 
-    /// Room for a frame of at most `length` bytes; `None` if it would be more than may be kept.
+    /// Claims room for a frame of at most `length` bytes; `None` beyond the limit.
     #[inline]
     pub fn claim(&mut self, length: usize) -> Option<&mut [u8]> {
         let length = length.next_multiple_of(8);
@@ -73,7 +72,7 @@ impl ResendBuffer {
         Some(&mut self.buffer[start..start + length])
     }
 
-    /// Keeps what was written into the last claim, `length` bytes with padding, under the next number.
+    /// Keeps the frame written into the last claim, `length` bytes with padding, under the next number.
     #[inline]
     pub fn commit(&mut self, length: usize, completes_message: bool) -> &[u8] {
         let start = self.offset(self.tail);
@@ -83,13 +82,13 @@ impl ResendBuffer {
         &self.buffer[start..start + length]
     }
 
-    /// Where the byte of a position lies. The length is a power of two, and a division would cost as much as a checksum.
+    /// Offset of a position. The length is a power of two, because a division would cost as much as a checksum.
     #[inline]
     fn offset(&self, position: u64) -> usize {
         position as usize & (self.buffer.len() - 1)
     }
 
-    /// Where a frame of `length` bytes would lie without wrapping, if there is room.
+    /// Position for a frame of `length` bytes without wrapping, if there is room.
     #[inline]
     fn place(&self, length: usize) -> Option<u64> {
         let capacity = self.buffer.len() as u64;
@@ -126,10 +125,10 @@ impl ResendBuffer {
         }
     }
 
-    /// The frame with `number`, with its padding.
+    /// Frame with `number`, with its padding.
     ///
     /// # Panics
-    /// If it is not kept.
+    /// If the frame is not kept.
     #[inline]
     pub fn get(&self, number: u64) -> &[u8] {
         let entry = self.entries[(number - self.first_number) as usize];
@@ -137,7 +136,7 @@ impl ResendBuffer {
         &self.buffer[start..start + entry.length as usize]
     }
 
-    /// Forgets every frame up to `number`. Returns how many there were.
+    /// Drops all frames up to `number`. Returns their count.
     #[inline]
     pub fn forget_through(&mut self, number: u64) -> u64 {
         let mut forgotten = 0;
@@ -150,7 +149,7 @@ impl ResendBuffer {
         forgotten
     }
 
-    /// Forgets everything; the next frame will have `next_number`.
+    /// Drops everything; the next frame gets `next_number`.
     pub fn restart(&mut self, next_number: u64) {
         self.entries.clear();
         self.messages = 0;
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_stays_as_it_was_while_the_buffer_wraps_and_grows() {
+    fn frames_survive_wrapping_and_growth() {
         let mut kept = ResendBuffer::new(1 << 20, 1);
         let mut state = 12345u64;
         for round in 0..20_000 {
@@ -197,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_the_limit_is_never_kept() {
+    fn limit_is_never_exceeded() {
         let mut kept = ResendBuffer::new(64 << 10, 7);
         let count = (0..).take_while(|_| keep(&mut kept, 1000)).count();
         assert_eq!((count, kept.messages()), (65, 65));

@@ -1,4 +1,4 @@
-//! The meaning of the sequencer's answers to a publisher.
+//! Decoding of the sequencer's answers to a publisher.
 
 use super::publishing_session::PublishingSession;
 use crate::ClientError;
@@ -6,14 +6,14 @@ use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Frame, Kind};
 
-/// Events at the sequencer, reported after its answers were read.
+/// Events reported after the sequencer's answers were read.
 pub(super) enum Response {
     Throttled { until_ns: u64 },
     Limit,
     NotLeader { leaders: String },
 }
 
-/// No session gets this far; above it sums of numbers could overflow.
+/// Largest valid number: no session gets this far, and above it sums could overflow.
 const NUMBER_MAX: u64 = u64::MAX / 2;
 
 pub(super) fn take_response(

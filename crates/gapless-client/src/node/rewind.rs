@@ -1,9 +1,9 @@
-//! [`Rewind`]: a client of the rewind port: a feed session from any frame on, by SoupBinTCP 3.00. The frames that it
-//! reads are in order; the caller interprets the messages.
+//! [`Rewind`]: a client of the rewind port: a feed session from any frame, by SoupBinTCP 3.00. Its frames are in order; the caller
+//! interprets the messages.
 //!
 //! | part | what it does |
 //! |---|---|
-//! | `SoupReading` | the protocol, without I/O: the meaning of each packet at its place |
+//! | `SoupReading` | the protocol, without I/O: checks each packet against the state |
 //! | [`Rewind`] | the same over a connection, which is read only as fast as its messages are taken |
 
 use gapless_transport::network::TcpConnection;
@@ -17,50 +17,50 @@ use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 use std::net::SocketAddr;
 
-/// Why a rewind ends before its feed session does.
+/// Reason why a rewind ends before its feed session does.
 #[derive(Debug, thiserror::Error)]
 pub enum RewindError {
-    /// The connection is broken, or never came about.
+    /// The connection failed, or could not be made.
     #[error(transparent)]
     Connection(#[from] io::Error),
-    /// The server has hung up.
+    /// The server has closed the connection.
     #[error("the server has hung up")]
     HungUp,
-    /// The received bytes are no SoupBinTCP.
+    /// The received bytes are not SoupBinTCP.
     #[error(transparent)]
     Malformed(#[from] SoupError),
     /// The login was rejected.
     #[error("the login was rejected: {0:?}")]
     Rejected(RejectReason),
-    /// The server begins elsewhere than it was asked to.
+    /// The server starts at another message than requested.
     #[error("the server begins at number {number} of feed session {feed_session}, which is not what it was asked for")]
     Elsewhere {
-        /// The feed session it has begun.
+        /// Feed session that it has started.
         feed_session: FeedSession,
-        /// The number of its first message.
+        /// Number of its first message.
         number: u64,
     },
-    /// A packet of a kind that is none at this place.
+    /// A packet of a kind that is not allowed in this state.
     #[error("a packet came where none of its kind belongs: {0}")]
     OutOfPlace(&'static str),
 }
 
-/// The fields of a login request.
+/// A login request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RewindRequest {
     pub username: Field<6>,
     pub password: Field<10>,
     pub feed_session: FeedSession,
-    /// The number in it, from 1, of the first message that is wanted.
+    /// Number of the first wanted message in the feed session, from 1.
     pub number: u64,
 }
 
-/// The meaning of a server's packets at their place.
+/// State machine that checks a server's packets.
 #[derive(Debug)]
 struct SoupReading {
     state: LoginState,
     feed_session: FeedSession,
-    /// Of the next message.
+    /// Number of the next message.
     next_number: u64,
 }
 
@@ -76,7 +76,7 @@ impl SoupReading {
         Self { state: LoginState::LoggingIn, feed_session: request.feed_session, next_number: request.number }
     }
 
-    /// Takes a packet. Whether it is the next message.
+    /// Takes a packet. Returns whether it is the next message.
     #[inline]
     fn take(&mut self, packet: &ServerPacket<'_>) -> Result<bool, RewindError> {
         match (packet, self.state) {
@@ -101,24 +101,24 @@ impl SoupReading {
     }
 }
 
-/// A feed session on its way, from a number on.
+/// A feed session being received, starting at a given number.
 #[derive(Debug)]
 pub struct Rewind {
     connection: TcpConnection,
     reading: SoupReading,
-    /// Length of the packet that stands first and has been handed out, bytes.
+    /// Length of the first packet, which has been handed out, bytes.
     handed_out: usize,
     heard_ns: u64,
     sent_ns: u64,
 }
 
-/// The most that is read at once, bytes.
+/// Limit on one read, bytes.
 const INCOMING_BYTES: usize = 256 << 10;
 
 const _: () = assert!(INCOMING_BYTES >= 2 * PACKET_LENGTH_MAX);
 
 impl Rewind {
-    /// Begins to connect to `server` and to ask for `request`.
+    /// Starts connecting to `server` and sends `request`.
     ///
     /// # Errors
     /// [`RewindError::Connection`], if the operating system refuses at once.
@@ -132,12 +132,12 @@ impl Rewind {
         };
         let length = write_login(connection.room(), &login).expect("a new buffer has room for a login");
         connection.commit(length);
-        // Not connected yet, most likely; it leaves when it can.
+        // Most likely not connected yet; the bytes are sent later.
         connection.send()?;
         Ok(Self { connection, reading: SoupReading::new(request), handed_out: 0, heard_ns: now_ns, sent_ns: now_ns })
     }
 
-    /// Goes to the next message, if it has come. [`Rewind::message`] is that one then.
+    /// Advances to the next message, if it has arrived. [`Rewind::message`] then returns it.
     ///
     /// # Errors
     /// A packet that the server must not send.
@@ -154,21 +154,21 @@ impl Rewind {
         Ok(false)
     }
 
-    /// The message that [`Rewind::advance`] went to; empty if it found none.
+    /// Message found by the last [`Rewind::advance`]; empty if it found none.
     #[inline]
     #[must_use]
     pub fn message(&self) -> &[u8] {
         self.connection.incoming().get(HEADER_LENGTH..self.handed_out).unwrap_or_default()
     }
 
-    /// The number of that message in the feed session.
+    /// Number of that message in the feed session.
     #[inline]
     #[must_use]
     pub const fn number(&self) -> u64 {
         self.reading.next_number - 1
     }
 
-    /// Whether the server has let it in.
+    /// Whether the server has accepted the login.
     #[must_use]
     pub fn is_accepted(&self) -> bool {
         self.reading.state != LoginState::LoggingIn
@@ -180,16 +180,16 @@ impl Rewind {
         self.reading.state == LoginState::Ended
     }
 
-    /// The time of the last packet from the server, ns.
+    /// Time of the last packet from the server, ns.
     #[must_use]
     pub const fn heard_ns(&self) -> u64 {
         self.heard_ns
     }
 
-    /// Looks once at the received bytes. To be called when [`Rewind::advance`] finds nothing. Whether something has.
+    /// Reads from the socket once. Call it when [`Rewind::advance`] finds no message. Returns whether bytes have arrived.
     ///
     /// # Errors
-    /// The connection is broken, or at its end.
+    /// The connection failed, or is at its end.
     #[inline]
     pub fn receive(&mut self, now_ns: u64) -> Result<bool, RewindError> {
         match self.connection.receive()? {
@@ -203,15 +203,15 @@ impl Rewind {
         }
     }
 
-    /// Sends the packets that the clock makes due, and those that could not leave before.
+    /// Sends packets that are due by the clock, and those still unsent.
     ///
     /// # Errors
-    /// The connection is broken.
+    /// The connection failed.
     #[inline]
     pub fn tick(&mut self, now_ns: u64) -> Result<(), RewindError> {
         if self.is_accepted() && now_ns.saturating_sub(self.sent_ns) >= HEARTBEAT_INTERVAL_NS {
             self.sent_ns = now_ns;
-            // Without room for one, others are on their way already.
+            // If there is no room, other packets are about to be sent anyway.
             let length = write_client_heartbeat(self.connection.room()).unwrap_or(0);
             self.connection.commit(length);
         }
@@ -219,15 +219,15 @@ impl Rewind {
         Ok(())
     }
 
-    /// Says that it leaves, and hangs up.
+    /// Sends a logout and closes the connection.
     pub fn log_out(mut self) {
         let length = write_logout(self.connection.room()).unwrap_or(0);
         self.connection.commit(length);
-        // Hanging up says the same.
+        // The close itself is enough.
         let _ = self.connection.send();
     }
 
-    /// Whether something is still to be sent.
+    /// Whether bytes are still to be sent.
     #[must_use]
     pub const fn is_sending(&self) -> bool {
         self.connection.unsent() > 0

@@ -1,5 +1,5 @@
-//! [`Rewinding`]: fills large gaps of a feed of packets over TCP, where the sequencer has a rewind port. If that does
-//! not answer, requests for missing messages go on as if there were none.
+//! [`Rewinding`]: fills large gaps of a feed of packets over TCP, if the sequencer has a rewind port. If the port does not answer, missing
+//! messages are requested as without it.
 
 use super::feed_receiver::FeedReceiver;
 use super::rewind::{Rewind, RewindError, RewindRequest};
@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fd::AsFd;
 use std::net::SocketAddr;
 
-/// Where, and as whom.
+/// Address and credentials of the rewind port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RewindPort {
     pub server: SocketAddr,
@@ -17,22 +17,22 @@ pub(super) struct RewindPort {
     pub password: Field<10>,
 }
 
-/// When a feed is rewound, and how far that is.
+/// State of rewinding a feed.
 pub(super) struct Rewinding {
     port: Option<RewindPort>,
     rewind: Option<(Rewind, Feed)>,
     next_attempt_ns: u64,
-    /// When it last brought something new, or began.
+    /// Last time of new frames, or of the start.
     progress_ns: u64,
 }
 
-/// The most that is taken at once, bytes: the packets of the live feed want to be looked at meanwhile.
+/// Limit on the bytes taken at once: the packets of the live feed must be read too.
 const POURED_BYTES: usize = 64 << 10;
-/// After a rewind that came to nothing, ns.
+/// Pause after a failed rewind, ns.
 const ATTEMPT_INTERVAL_NS: u64 = 200_000_000;
-/// A rewind that brings nothing for so long is accompanied by requests, ns.
+/// Time without new frames after which requests accompany the rewind, ns.
 const PATIENCE_NS: u64 = 50_000_000;
-/// One that brings nothing for so long is given up, ns.
+/// Time without new frames after which the rewind is given up, ns.
 const SILENCE_NS_MAX: u64 = 3_000_000_000;
 
 impl Rewinding {
@@ -40,14 +40,14 @@ impl Rewinding {
         Self { port, rewind: None, next_attempt_ns: 0, progress_ns: 0 }
     }
 
-    /// Whether what is missing is coming, so that nobody has to ask for it.
+    /// Whether missing frames are arriving, so that no requests are needed.
     pub fn is_flowing(&self, now_ns: u64) -> bool {
         let is_accepted = self.rewind.as_ref().is_some_and(|(rewind, _)| rewind.is_accepted());
         is_accepted && now_ns.saturating_sub(self.progress_ns) < PATIENCE_NS
     }
 
-    /// Begins to rewind, goes on with it, or ends it. To be called when `receiver` has no frame that is ready, so that
-    /// no more is taken from the connection than is read.
+    /// Starts, continues or ends a rewind. Call it when `receiver` has no ready frame, so that no more is taken from the connection than is
+    /// read.
     #[inline]
     pub fn turn(&mut self, receiver: &mut FeedReceiver, now_ns: u64) {
         let Some(port) = &self.port else { return };
@@ -84,7 +84,7 @@ impl Rewinding {
         let mut poured = 0;
         while poured < POURED_BYTES {
             if rewind.advance()? {
-                // The live feed or the answer to a request may have been quicker.
+                // The live feed or the answer to a request may have been faster.
                 let sequence = feed.sequence_of(rewind.number());
                 if sequence.is_none_or(|sequence| sequence >= receiver.next_sequence()) {
                     if !receiver.take_frame(rewind.message()) {
@@ -98,7 +98,7 @@ impl Rewinding {
             }
         }
         rewind.tick(now_ns)?;
-        // Another feed session goes on after an end; the receiver finds out which.
+        // After an end, another feed session continues; the receiver finds out which.
         if rewind.has_ended() || receiver.missing() == 0 {
             tracing::debug!(next = receiver.next_sequence(), "rewound");
             if let Some((rewind, _)) = self.rewind.take() {
@@ -115,12 +115,12 @@ impl Rewinding {
         self.next_attempt_ns = now_ns + ATTEMPT_INTERVAL_NS;
     }
 
-    /// Its purpose is gone.
+    /// Ends the rewind, which is no longer needed.
     pub fn stop(&mut self) {
         self.rewind = None;
     }
 
-    /// The descriptor that becomes readable when more has come.
+    /// Descriptor that becomes readable when bytes arrive.
     pub fn poll_fd(&self) -> Option<PollFd<'_>> {
         self.rewind.as_ref().map(|(rewind, _)| PollFd::from_borrowed_fd(rewind.as_fd(), PollFlags::IN))
     }

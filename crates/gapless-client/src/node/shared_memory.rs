@@ -1,5 +1,5 @@
-//! [`SharedMemoryLink`]: up through a ring of the node's own, down through the sequencer's window, which is mapped
-//! read-only; frames that the window has no more come from the journal.
+//! [`SharedMemoryLink`]: upstream through a ring of the node's own, downstream through the sequencer's window, mapped read-only. Frames
+//! that have left the window are read from the journal.
 
 use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
 use crate::ClientError;
@@ -24,15 +24,15 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How a node of the same machine connects.
+/// Options of a node on the sequencer's machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedMemoryOptions {
     /// Sizes of the rings.
     pub rings: RingSizes,
-    /// Where there are others it is their turn when a sequencer has not answered for so long, or for a second. A lone one is
-    /// waited for, as over a network: its process is there, and may go on.
+    /// With several directories, time after which an unresponsive sequencer is left for the next; at most one second. A single sequencer is
+    /// waited for, as over a network: its process exists and may continue.
     pub timeout: Duration,
-    /// The MTU that the node states; without one it takes the stream's.
+    /// MTU that the node states; without one it takes the stream's.
     pub mtu: Option<Mtu>,
 }
 
@@ -43,31 +43,31 @@ impl Default for SharedMemoryOptions {
     }
 }
 
-/// The link of a node that runs on the sequencer's machine.
+/// Link of a node on the sequencer's machine.
 pub struct SharedMemoryLink {
     options: SharedMemoryOptions,
-    /// Where the stream is; `None` in its own process.
+    /// Directories of the stream; `None` in its own process.
     directories: Option<Addresses<StreamDirectory>>,
     up: Option<SharedMemoryConnection>,
-    /// A hello is on its way.
+    /// The hello in progress.
     dialing: Option<Dialing>,
     answer: Vec<u8>,
     next_attempt_ns: u64,
-    /// Added to that at the next attempt: there was no clock to ask.
+    /// Added to that at the next attempt, because no clock was available.
     pause: Duration,
-    /// Since when nobody has as much of the stream as the node has read, ns.
+    /// Time since when no member has as much of the stream as the node has read, ns.
     behind_since_ns: Option<u64>,
     progress: Option<Progress>,
-    /// Why nobody was reached at the last attempt.
+    /// Reason why the last attempt failed.
     failure: Option<TransportError>,
-    /// Why the stream of this process has failed.
+    /// Reason why the stream of this process has failed.
     reason: Option<String>,
 }
 
-/// The directory of a stream.
+/// Directory of a stream.
 struct StreamDirectory {
     layout: StreamLayout,
-    /// Its socket as a member names it: from the root on.
+    /// Absolute path of its socket, for comparison with the paths that members name.
     named: PathBuf,
 }
 
@@ -75,7 +75,7 @@ impl StreamDirectory {
     fn new(directory: &Path) -> Self {
         let layout = StreamLayout::new(directory);
         let socket = layout.socket();
-        // Without a current directory it is compared as it is.
+        // Without a current directory the path is compared as it is.
         Self { named: std::path::absolute(&socket).unwrap_or(socket), layout }
     }
 }
@@ -91,24 +91,24 @@ struct SharedMemoryConnection {
     reader: ReplayMerge,
     laps: u64,
     quiet_polls: QuietPolls,
-    /// Frames that were sent.
+    /// Number of frames sent.
     sent: u64,
-    /// Answers received.
+    /// Number of answers received.
     answers: u64,
     silence: Silence,
     notes: ProgressWriter,
 }
 
-/// How long a sequencer that owes an answer has said nothing: it may stand still, and its socket does not tell.
+/// Silence of a sequencer that owes an answer: a stalled process keeps its socket open.
 #[derive(Default)]
 struct Silence {
-    /// Position in the stream, and answers received, at the last look.
+    /// Position in the stream and number of answers, at the last check.
     seen: (u64, u64),
     since: Option<Instant>,
 }
 
 impl Silence {
-    /// How long nothing was received, if something is awaited.
+    /// Duration of the silence, if an answer is awaited.
     fn look(&mut self, seen: (u64, u64), awaits: bool) -> Duration {
         if seen != self.seen || !awaits {
             *self = Self { seen, since: None };
@@ -133,25 +133,25 @@ impl SharedMemoryConnection {
     }
 }
 
-/// Where there are others, one that owes an answer for so long is left for the next; it is found again if it leads.
+/// Time after which a sequencer that owes an answer is left for the next, if there are others; it is found again if it leads.
 const SILENCE_MAX: Duration = Duration::from_secs(1);
-/// One that has not answered for so long is waited for, and [`SharedMemoryLink::connect_failure`] says so.
+/// Silence after which [`SharedMemoryLink::connect_failure`] reports that the answer is awaited.
 const SILENCE_TOLD: Duration = Duration::from_millis(500);
-/// Between two attempts to connect.
+/// Interval of attempts to connect.
 const ATTEMPT_INTERVAL_NS: u64 = 5_000_000;
 
 impl SharedMemoryLink {
-    /// A link to the stream in `directory`.
+    /// Creates a link to the stream in `directory`.
     #[must_use]
     pub fn new(directory: &Path, options: SharedMemoryOptions) -> Self {
         Self::any(&[directory], options)
     }
 
-    /// A link to a stream that each of these directories may hold: those of a cluster's members on this machine. It
-    /// goes to the next where nobody is, and from a member that does not lead to the one that it names, or to the next.
+    /// Creates a link to a stream that any of these directories may hold: those of a cluster's members on this machine. It skips
+    /// directories where no process listens. A member that does not lead names the leader, or the next directory is tried.
     ///
     /// # Panics
-    /// If there is no directory.
+    /// If `directories` is empty.
     #[must_use]
     pub fn any(directories: &[impl AsRef<Path>], options: SharedMemoryOptions) -> Self {
         let directory = |directory: &dyn AsRef<Path>| StreamDirectory::new(directory.as_ref());
@@ -179,8 +179,8 @@ impl SharedMemoryLink {
         }
     }
 
-    /// A link to a stream of this process, over its `link` and a `reader` of its window and journal. When the stream stops,
-    /// it is gone for good.
+    /// Creates a link to a stream of this process, over its `link` and a `reader` of its window and journal. When the stream stops, the
+    /// link is lost for good.
     #[doc(hidden)] // `EventStream::local_link` is the application's way.
     #[must_use]
     pub fn local(link: PublisherLink, reader: ReplayMerge, options: SharedMemoryOptions) -> Self {
@@ -194,8 +194,7 @@ impl SharedMemoryLink {
         Ok(self.up.as_mut().expect("looked at above"))
     }
 
-    /// An attempt to connect to the stream of the current directory, or a look at what has become of the one that is under way;
-    /// `None` where nobody is reached, who may come yet.
+    /// Starts connecting to the stream of the current directory, or checks the attempt in progress. `None` if it is not connected yet.
     fn dial(&mut self, layout: &StreamLayout, seen: Seen) -> Result<Option<SharedMemoryConnection>, ClientError> {
         let timeout = self.answer_timeout();
         let attempt = match self.dialing.take() {
@@ -219,7 +218,7 @@ impl SharedMemoryLink {
                     self.failure = Some(pending.timed_out());
                 } else {
                     self.dialing = Some(pending);
-                    // Somebody is there; the last answer is the reason for this attempt.
+                    // A process is listening; the reason for this attempt is the last answer.
                     let is_answer = |failure: &TransportError| matches!(failure, TransportError::Handshake { .. });
                     self.failure = self.failure.take().filter(|failure| self.has_others() || is_answer(failure));
                 }
@@ -240,7 +239,7 @@ impl SharedMemoryLink {
 }
 
 impl SharedMemoryLink {
-    /// How long one may take to answer where there are others.
+    /// Timeout of an answer if there are other directories.
     fn answer_timeout(&self) -> Duration {
         self.options.timeout.min(SILENCE_MAX)
     }
@@ -249,7 +248,7 @@ impl SharedMemoryLink {
         self.directories.as_ref().is_some_and(|directories| directories.count() > 1)
     }
 
-    /// Nobody listens there, or no member of use: the next directory's turn.
+    /// Moves to the next directory: no process listens in this one, or its member cannot be used.
     fn go_on(&mut self) {
         if let Some(directories) = self.directories.as_mut().filter(|directories| directories.count() > 1) {
             self.pause = directories.failed(Instant::now());
@@ -275,7 +274,7 @@ impl NodeLink for SharedMemoryLink {
             }
         }
         let Some(up) = &mut self.up else {
-            // In one process there is nothing to connect to again.
+            // In the same process, reconnecting is impossible.
             return if self.directories.is_some() {
                 Ok(None)
             } else {
@@ -289,14 +288,14 @@ impl NodeLink for SharedMemoryLink {
         };
         if position > released_sequence + 1 {
             let found = up.link.welcome.identity;
-            // Another member may have more, and one that has just begun to lead soon has.
+            // Another member may have more; a new leader will soon.
             let since_ns = *self.behind_since_ns.get_or_insert(now_ns);
             if self.has_others() && now_ns.saturating_sub(since_ns) < self.options.timeout.as_nanos() as u64 {
                 self.up = None;
                 self.go_on();
                 return Ok(None);
             }
-            // Its sequences are of another life of the stream: compared with these they say nothing.
+            // Sequences of another incarnation are not comparable.
             if seen.sequence > 0 && seen.identity != found {
                 return Err(ClientError::OtherStream { peer: self.peer(), expected: seen.identity, found });
             }
@@ -334,7 +333,7 @@ impl NodeLink for SharedMemoryLink {
     fn flush(&mut self) -> Result<(), ClientError> {
         let up = self.up()?;
         if up.link.writer.publish() {
-            // Fails only when the counter is full, and then the sequencer is being woken already.
+            // Fails only if the counter is full; then the sequencer is being woken already.
             let _ = rustix::io::write(&up.link.wake_service, &1u64.to_ne_bytes());
         }
         Ok(())
@@ -382,7 +381,7 @@ impl NodeLink for SharedMemoryLink {
         take: &mut impl FnMut(&Frame<'_>) -> Result<(), ClientError>,
     ) -> Result<LinkReads, ClientError> {
         let mut reads = LinkReads::default();
-        // A look costs next to nothing here.
+        // Reading costs next to nothing here.
         while reads.frames < limit {
             match self.read(now_ns)? {
                 LinkRead::Frame(frame) => take(&frame)?,
@@ -393,7 +392,7 @@ impl NodeLink for SharedMemoryLink {
                 }
             }
             reads.frames += 1;
-            // The first one brought others with it.
+            // The first frame was copied together with others.
             if let Some(up) = &mut self.up {
                 reads.frames += up.reader.read_copied(limit - reads.frames, take)?;
             }
@@ -427,7 +426,7 @@ impl NodeLink for SharedMemoryLink {
         if !up.quiet_polls.take_due_look() || !up.quiet_polls.take_due_question(Instant::now()) {
             return Ok(());
         }
-        // A node that has sent something and received nothing waits for its session.
+        // A node that has sent frames and received no answer waits for its session.
         let awaits = progress.in_flight > 0 || (up.sent > 0 && up.answers == 0);
         let is_silent = up.silence.look((position, up.answers), awaits) >= SILENCE_MAX;
         let is_gone = up.link.is_gone();
@@ -447,7 +446,7 @@ impl NodeLink for SharedMemoryLink {
     fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {
         let Some(up) = &mut self.up else {
             match &self.dialing {
-                // Until the next directory's turn.
+                // Until the time to try the next directory.
                 Some(dialing) if self.has_others() => dialing.wait(timeout.min(self.answer_timeout()))?,
                 Some(dialing) => dialing.wait(timeout)?,
                 None => std::thread::sleep(timeout.min(Duration::from_nanos(ATTEMPT_INTERVAL_NS))),
@@ -458,7 +457,7 @@ impl NodeLink for SharedMemoryLink {
         let is_news = up.reader.sequence() <= up.reader.released_sequence() || up.link.reader.next_length()?.is_some();
         if !is_news {
             up.link.sleep(timeout)?;
-            // After any wake-up, the next tick looks whether the sequencer is still there.
+            // After any wake-up, the next tick checks that the sequencer is alive.
             up.quiet_polls.ask_next();
         }
         up.link.reader.disarm();
@@ -482,7 +481,7 @@ impl NodeLink for SharedMemoryLink {
         let (failure, directories) = (self.failure.as_ref()?, self.directories.as_ref()?);
         let layout = &directories.current().layout;
         let directory = layout.root().display();
-        // With several directories the failure may be the one before's: each of them says what it is.
+        // With several directories, an error may belong to the previous one: each names its directory.
         Some(if layout.node_socket().exists() && !layout.socket().exists() {
             format!(
                 "{directory} is the directory of a service, which has clients and no nodes; connect a client to its node.socket"

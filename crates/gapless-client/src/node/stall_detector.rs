@@ -1,25 +1,25 @@
-//! [`StallDetector`]: notices that nothing comes back although frames are in flight. The node's own link loses nothing
-//! here, but above a relay there is another link, which may: perhaps one by UDP. No I/O.
+//! [`StallDetector`]: detects that nothing comes back although frames are in flight. The node's own link is reliable here, but a relay's
+//! upstream link may lose frames, for instance over UDP. No I/O.
 
-/// When to ask for the fate of the frames sent last.
+/// Decides when to ask for the fate of the last frames.
 pub(super) struct StallDetector {
-    /// The last frame known to be there at the last look.
+    /// Last number known to have arrived, at the last check.
     accepted: u64,
-    /// Since when nothing more came, or when it was last asked, ns.
+    /// Time of the last progress or question, ns.
     since_ns: u64,
-    /// Asked after so long, ns; doubled while nothing comes back.
+    /// Interval of questions, ns; doubled while nothing comes back.
     interval_ns: u64,
     interval_ns_min: u64,
-    /// The stream has said that it takes nothing until then, ns.
+    /// Time until which the stream takes nothing, ns.
     held_until_ns: u64,
     looks: u32,
 }
 
-/// The interval is doubled so often.
+/// Limit on the growth of the interval.
 const BACKOFF_MAX: u64 = 4096;
-/// The stream is believed to take nothing for so many intervals at most.
+/// Limit on a hold, in intervals.
 const HELD_INTERVALS_MAX: u64 = 64;
-/// The clock is asked in one of so many looks.
+/// One of this many looks reads the clock.
 const LOOKS_PER_CLOCK: u32 = 256;
 
 impl StallDetector {
@@ -29,21 +29,21 @@ impl StallDetector {
         Self { accepted, since_ns, interval_ns: interval_ns_min, interval_ns_min, held_until_ns, looks }
     }
 
-    /// Counts a look; whether it is worth the time to ask the clock, and then [`StallDetector::take_due_question`].
+    /// Counts a look; returns whether to read the clock and call [`StallDetector::take_due_question`].
     #[inline]
     pub const fn take_due_look(&mut self) -> bool {
         self.looks = self.looks.wrapping_add(1);
         self.looks.is_multiple_of(LOOKS_PER_CLOCK)
     }
 
-    /// The node has slept: the next look is due.
+    /// Makes the next look due, after a sleep.
     #[inline]
     pub const fn note_slept(&mut self) {
         self.looks = u32::MAX;
     }
 
-    /// Frames up to `accepted` are known to be there, and later ones are on their way: whether to ask now. The next
-    /// time is then due after twice as long, until something comes back.
+    /// Returns whether to ask now, when numbers up to `accepted` have arrived and later ones are in flight. The next question is due after
+    /// twice the interval, until there is progress.
     pub fn take_due_question(&mut self, accepted: u64, now_ns: u64) -> bool {
         if accepted != self.accepted {
             self.accepted = accepted;
@@ -59,15 +59,15 @@ impl StallDetector {
         is_due
     }
 
-    /// The stream takes nothing of this node for `wait_ns`, and sent frames wait there.
+    /// Notes that the stream takes nothing from this node for `wait_ns`; sent frames wait there.
     pub fn hold(&mut self, wait_ns: u64, now_ns: u64) {
-        // How long that is, another machine's clock may have said.
+        // The duration may come from another machine's clock.
         self.held_until_ns = now_ns + wait_ns.min(self.interval_ns_min.saturating_mul(HELD_INTERVALS_MAX));
     }
 
-    /// The stream takes messages again after it did not.
+    /// Notes that the stream takes messages again.
     pub const fn release(&mut self) {
-        // The next look begins anew.
+        // Restarts the interval at the next look.
         self.accepted = u64::MAX;
     }
 }
@@ -78,33 +78,33 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// When it is asked within `until_ns`, with a look each ms.
+    /// Times of questions within `until_ms`, polled every ms.
     fn asked(stall: &mut StallDetector, accepted: u64, from_ms: u64, until_ms: u64) -> Vec<u64> {
         (from_ms..until_ms).filter(|ms| stall.take_due_question(accepted, ms * MS)).collect()
     }
 
     #[test]
-    fn it_is_asked_seldom_and_soon_again_after_progress() {
+    fn questions_back_off_until_progress() {
         let mut stall = StallDetector::new(20 * MS);
         assert_eq!(asked(&mut stall, 0, 0, 700), [20, 60, 140, 300, 620]);
-        assert_eq!(asked(&mut stall, 3, 700, 770), [720, 760], "some came back, then no more did");
-        assert_eq!(asked(&mut stall, 3, 770, 2_000_000).len(), 33, "in the end each 82 seconds");
+        assert_eq!(asked(&mut stall, 3, 700, 770), [720, 760], "some progress, then a stall");
+        assert_eq!(asked(&mut stall, 3, 770, 2_000_000).len(), 33, "finally every 82 seconds");
         stall.release();
         assert_eq!(asked(&mut stall, 3, 2_000_000, 2_000_070), [2_000_020, 2_000_060]);
     }
 
     #[test]
-    fn who_is_throttled_waits() {
+    fn held_detector_waits() {
         let mut stall = StallDetector::new(20 * MS);
         assert!(asked(&mut stall, 5, 0, 10).is_empty());
         stall.hold(500 * MS, 10 * MS);
         assert_eq!(asked(&mut stall, 5, 10, 600), [530, 570]);
         stall.hold(u64::MAX, 600 * MS);
-        assert_eq!(asked(&mut stall, 6, 600, 1_930), [1_900], "not for ever, whatever the other clock says");
+        assert_eq!(asked(&mut stall, 6, 600, 1_930), [1_900], "bounded, whatever the other clock says");
     }
 
     #[test]
-    fn the_clock_is_asked_now_and_then_and_after_a_sleep() {
+    fn clock_is_read_rarely_or_after_sleep() {
         let mut stall = StallDetector::new(20 * MS);
         assert_eq!((0..2_560).filter(|_| stall.take_due_look()).count(), 10);
         stall.take_due_look();

@@ -1,5 +1,5 @@
-//! [`TcpLink`]: up by packets of our own to the command port, down by SoupBinTCP from the rewind port, both over TCP.
-//! Nothing is lost while it is connected; a connection that breaks is made again, and goes on where it was.
+//! [`TcpLink`]: upstream by packets of this project's protocol to the command port, downstream by SoupBinTCP from the rewind port, both
+//! over TCP. Nothing is lost while it is connected; a broken connection is remade and continues at the same position.
 
 use super::feed_receiver::check;
 use super::link::{Connected, LinkRead, NodeLink, Start};
@@ -24,24 +24,24 @@ use rustix::fd::AsFd;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How a node reaches a stream over TCP.
+/// Options of a connection over TCP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpOptions {
-    /// The sequencer's command port.
+    /// Command port of the sequencer.
     pub command: SocketAddr,
-    /// Its rewind port.
+    /// Rewind port of the sequencer.
     pub rewind: SocketAddr,
-    /// The node's name.
+    /// User name of the node.
     pub username: Field<6>,
     pub password: Field<10>,
-    /// A sequencer that says nothing for so long is gone, ns; it says something each second.
+    /// Silence after which the sequencer counts as gone, ns; it sends a heartbeat each second.
     pub silence_ns_max: u64,
-    /// The MTU that the node states; without one it takes the stream's.
+    /// MTU that the node states; without one it takes the stream's.
     pub mtu: Option<Mtu>,
 }
 
 impl TcpOptions {
-    /// The defaults, for a sequencer at `command` and `rewind`.
+    /// Default options, for a sequencer at `command` and `rewind`.
     #[must_use]
     pub const fn new(command: SocketAddr, rewind: SocketAddr) -> Self {
         let silence_ns_max = 3_000_000_000;
@@ -49,22 +49,22 @@ impl TcpOptions {
     }
 }
 
-/// A node's link by TCP.
+/// Link of a node by TCP.
 pub struct TcpLink {
     options: TcpOptions,
     state: TcpLinkState,
     next_attempt_ns: u64,
     progress: Option<Progress>,
     now_ns: u64,
-    /// The frames of the next packet, after room for its header; empty without frames.
+    /// Frames of the next packet, after room for its header; empty without frames.
     packet: Vec<u8>,
-    /// The rewind port did not have this sequence, when it was last asked.
+    /// Sequence that the rewind port did not have when last asked.
     not_held: Option<u64>,
 }
 
 enum TcpLinkState {
     Down,
-    /// A hello is on its way.
+    /// A hello was sent.
     Connecting(PendingConnection),
     Up(Box<StreamConnection>),
 }
@@ -81,7 +81,7 @@ struct StreamConnection {
     connection: TcpConnection,
     key: u64,
     nonce: u64,
-    /// The feed session that goes on at `next`; `None` between two.
+    /// Feed session that continues at `next`; `None` between two.
     feed: Option<Feed>,
     rewind: Option<Rewind>,
     next: u64,
@@ -89,28 +89,28 @@ struct StreamConnection {
     heard_ns: u64,
     reported_ns: u64,
     heartbeat_interval_ns: u64,
-    /// A hello was sent to learn where the stream goes on.
+    /// Last hello that asked for the position of the stream.
     asked_feed_ns: u64,
     looks: u32,
 }
 
-/// Between two attempts to connect, ns.
+/// Interval of attempts to connect, ns.
 const ATTEMPT_INTERVAL_NS: u64 = 5_000_000;
-/// After a sequencer had no room, ns.
+/// Pause after a refusal for lack of room, ns.
 const REFUSED_INTERVAL_NS: u64 = 100_000_000;
-/// While no feed session goes on, the sequencer is asked for it this often, ns.
+/// Interval of asking for the feed session between two sessions, ns.
 const ASK_INTERVAL_NS: u64 = 20_000_000;
-/// The length of the buffers for sent and received bytes at the command port.
+/// Length of the send and receive buffers of the command port.
 const COMMAND_BYTES: usize = PACKET_LENGTH_MAX;
-/// A packet is complete when it is so long, bytes.
+/// Length at which a packet is complete, bytes.
 const PACKET_LENGTH: usize = 60_000;
-/// The command port seldom says something: it is looked at every so many polls.
+/// The command port rarely sends: it is read in one of this many polls.
 const LOOKS_PER_COMMAND: u32 = 8;
-/// The longest wait, so that reports leave in time.
+/// Longest wait, so that reports are sent in time.
 const WAIT_MAX: Duration = Duration::from_millis(50);
 
 impl TcpLink {
-    /// A link by `options`.
+    /// Creates a link with `options`.
     #[must_use]
     pub const fn new(options: TcpOptions) -> Self {
         Self {
@@ -144,7 +144,7 @@ impl TcpLink {
         RewindRequest { username, password, feed_session: feed.name, number: feed.number_of(next) }
     }
 
-    /// The connection is of no more use.
+    /// Closes the connection, which cannot be used any more.
     #[cold]
     fn gone(&mut self, why: &dyn std::fmt::Display) -> ClientError {
         tracing::debug!(peer = %self.options.command, %why, "the connection to the sequencer is given up");
@@ -153,8 +153,8 @@ impl TcpLink {
         ClientError::Disconnected { peer: self.peer(), reason: None }
     }
 
-    /// The rewind port does not have what is due. A sequencer that has just been replaced by another says so, too, and
-    /// a new connection tells that better; so it is asked twice.
+    /// Handles a rewind port that does not have the next frame. A sequencer that was just replaced answers so too, and a new connection
+    /// gives a better error; so it is asked twice.
     #[cold]
     fn not_held(&mut self) -> ClientError {
         let TcpLinkState::Up(up) = &self.state else { return self.gone(&"it is down") };
@@ -185,7 +185,7 @@ impl TcpLink {
         connected(welcome)
     }
 
-    /// Puts the packet that is complete into the connection's buffer. Whether there was room.
+    /// Moves the complete packet into the connection's buffer. Returns whether there was room.
     fn finish_packet(&mut self) -> Result<bool, ClientError> {
         let TcpLinkState::Up(up) = &mut self.state else { return Err(self.gone(&"it is down")) };
         if self.packet.is_empty() {
@@ -204,7 +204,7 @@ impl TcpLink {
         Ok(true)
     }
 
-    /// Opens the rewind port's connection where it is known where the stream goes on; else asks.
+    /// Connects to the rewind port once the position of the stream is known; otherwise asks for it.
     fn go_on(&mut self, now_ns: u64) -> Result<(), ClientError> {
         let TcpLinkState::Up(up) = &self.state else { return Ok(()) };
         let is_due = now_ns.saturating_sub(up.asked_feed_ns) >= ASK_INTERVAL_NS;
@@ -219,7 +219,7 @@ impl TcpLink {
                 }
             }
             None if is_due => {
-                // It was let in with the part of the stream that it had seen.
+                // Its history was checked when it was admitted.
                 let hello = self.hello(nonce, next, Seen::default());
                 if let TcpLinkState::Up(up) = &mut self.state {
                     up.asked_feed_ns = now_ns;
@@ -232,21 +232,21 @@ impl TcpLink {
     }
 }
 
-/// Queues a packet without frames. The other side answers or is given up, so it is not said again if there is no room.
+/// Queues a packet without frames. The other side answers or is given up, so a packet without room is not repeated.
 fn say(connection: &mut TcpConnection, key: u64, body: Body<'_>) {
     let mut packet = [0; 256];
     let length = UpstreamPacket { key, body }.write_to(&mut packet).expect("these are short");
     connection.queue(&packet[..length]);
 }
 
-/// Looks for the next packet at the start of the received bytes; returns its length, once all of it has come.
+/// Length of the packet at the start of the received bytes, once it is complete.
 fn whole_packet(connection: &TcpConnection) -> Result<Option<usize>, upstream::UpstreamError> {
     let length = upstream::peek(connection.incoming())?;
     Ok(length.filter(|length| *length <= connection.incoming().len()))
 }
 
 impl StreamConnection {
-    /// The sequencer has said where the stream goes on.
+    /// Handles the sequencer's answer with the position of the stream.
     fn found(&mut self, welcome: &Welcome) {
         if self.rewind.is_none() {
             self.feed = Some(feed_of(welcome)).filter(|feed| feed.holds(self.next));
@@ -254,7 +254,7 @@ impl StreamConnection {
         self.released_sequence = self.released_sequence.max(welcome.released_sequence);
     }
 
-    /// Goes to the next frame, if it has come.
+    /// Advances to the next frame, if it has arrived.
     #[inline]
     fn advance(&mut self, now_ns: u64) -> Result<bool, RewindError> {
         let mut has_looked = false;
@@ -268,7 +268,7 @@ impl StreamConnection {
                 return Ok(true);
             }
             if rewind.has_ended() {
-                // Another feed session goes on here; the sequencer names it.
+                // Another feed session continues here; the sequencer names it.
                 (self.rewind, self.feed) = (None, None);
                 break;
             }
@@ -284,14 +284,14 @@ impl StreamConnection {
         Ok(false)
     }
 
-    /// The frame that [`StreamConnection::advance`] went to.
+    /// Frame found by the last [`StreamConnection::advance`].
     #[inline]
     fn frame(&self) -> Option<Frame<'_>> {
         let message = self.rewind.as_ref()?.message();
         Some(Frame::parse(message).expect("it was checked when it came"))
     }
 
-    /// Takes what has come from the command port, a frame of answers at a time.
+    /// Receives from the command port and passes answers to `take`, a frame at a time.
     fn receive(&mut self, now_ns: u64, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, String> {
         let mut count = 0;
         match self.connection.receive() {
@@ -345,7 +345,7 @@ impl NodeLink for TcpLink {
         let is_late = now_ns.saturating_sub(pending.since_ns) > self.options.silence_ns_max;
         let length = whole_packet(connection).ok().flatten();
         let Some(length) = length else {
-            // Down again, unless there is hope.
+            // The attempt continues unless it has failed or timed out.
             if !is_broken && !is_late {
                 self.state = TcpLinkState::Connecting(pending);
             }
@@ -403,7 +403,7 @@ impl NodeLink for TcpLink {
         up.receive(now_ns, take).map_err(|why| self.gone(&why))
     }
 
-    /// Answers have a connection of their own, and only need to know when they come.
+    /// Answers have a connection of their own; only the time is needed.
     fn take_in(&mut self, now_ns: u64) -> Result<(), ClientError> {
         self.now_ns = now_ns;
         Ok(())
@@ -498,7 +498,7 @@ impl NodeLink for TcpLink {
             Err(errno) => return Err(TransportError::system("waiting for the stream")(errno).into()),
         }
         if let TcpLinkState::Up(up) = &mut self.state {
-            // After any wake-up, the next poll looks at both.
+            // After any wake-up, the next poll reads both connections.
             up.looks = LOOKS_PER_COMMAND - 1;
         }
         Ok(())

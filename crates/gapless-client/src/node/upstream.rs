@@ -1,5 +1,5 @@
-//! A node's messages to the sequencer over a network, and the meaning of the answers: hello and report, welcome and
-//! refusal. The same by UDP and by TCP. No I/O; the links call it.
+//! A node's messages to the sequencer over a network, and decoding of the answers: hello and report, welcome and refusal. The same by UDP
+//! and by TCP. No I/O; the links call it.
 
 use super::link::{Connected, Start};
 use crate::ClientError;
@@ -12,7 +12,7 @@ use gapless_wire::mtu::Mtu;
 use gapless_wire::soup::Field;
 use gapless_wire::upstream::{Hello, RefusalReason, Report, Welcome};
 
-/// A hello to any stream, to read from `position` on.
+/// A hello to any stream, to read from `position`.
 pub(super) const fn hello(
     nonce: u64,
     position: u64,
@@ -35,7 +35,7 @@ pub(super) const fn hello(
     }
 }
 
-/// The node's report at `position`; before it has noted any progress, it reports `is_live`.
+/// Report of the node at `position`; before any progress was noted it contains `is_live`.
 pub(super) fn report(position: u64, progress: Option<Progress>, is_live: bool) -> Report {
     let progress = progress.unwrap_or(Progress { is_live, ..Progress::default() });
     Report {
@@ -47,7 +47,7 @@ pub(super) fn report(position: u64, progress: Option<Progress>, is_live: bool) -
     }
 }
 
-/// The facts of the new connection in a welcome.
+/// Facts of the new connection in a welcome.
 pub(super) fn connected(welcome: &Welcome) -> Connected {
     Connected {
         identity: StreamIdentity { stream_id: welcome.stream_id, incarnation: welcome.incarnation },
@@ -59,7 +59,7 @@ pub(super) fn connected(welcome: &Welcome) -> Connected {
     }
 }
 
-/// The feed session that a welcome names.
+/// Feed session of a welcome.
 pub(super) const fn feed_of(welcome: &Welcome) -> Feed {
     Feed {
         name: welcome.feed_session,
@@ -68,10 +68,10 @@ pub(super) const fn feed_of(welcome: &Welcome) -> Feed {
     }
 }
 
-/// The meaning of a refusal by `peer` to a node that reads from `start` on.
+/// Handles a refusal by `peer` of a node that reads from `start`.
 ///
 /// # Errors
-/// Returns an error that another attempt does not mend.
+/// An error that a retry cannot fix.
 pub(super) fn refused(
     (reason, text): (RefusalReason, &str),
     start: Start,

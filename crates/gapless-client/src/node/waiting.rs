@@ -1,12 +1,13 @@
-//! For whom a node waits, and why: in words, for those who say it.
+//! Text for messages about a node's wait: for whom, and why.
 
 use super::StreamNode;
 use super::event::NodeState;
 use super::link::NodeLink;
 
 impl<L: NodeLink> StreamNode<L> {
-    /// For whom it waits, and why, as far as it knows; `None` if for nobody: it is connected, its session is open, and what it has published
-    /// has come back; nor does it wait for what others may publish, unless the sequencer stands still. It waits for ever, because what is not there may come; a program says so while it lasts, at the times of
+    /// Description of the peer that the node waits for, with the reason as far as it knows. `None` if it is connected, its session is open,
+    /// and its messages have come back. Waiting for the messages of other publishers does not count, unless the sequencer is stalled. A
+    /// node waits without a limit, because the missing peer may come. A program reports it at the times of
     /// [`WaitNotices`](gapless_agent::wait_notices::WaitNotices).
     #[must_use]
     pub fn waits_for(&self) -> Option<String> {
@@ -35,7 +36,7 @@ impl<L: NodeLink> StreamNode<L> {
         } else if self.closed.is_between_feeds {
             format!("{what}: the feed session of the stream at {peer} has ended, and no other has begun")
         } else {
-            // What happened before this node began to read, and how many members there are, it does not know.
+            // The node does not know the events before it began to read, nor the number of members.
             format!(
                 "{what}: the sequencer at {peer} takes nothing; the stream is halted or its feed session has ended, its members have no \
                  majority, or it stands still; its status says which"

@@ -1,5 +1,5 @@
-//! Contradictions between keys, each refused at the line of the key that is to be changed. The sequencer's own limits
-//! are checked where its options are made.
+//! Contradictions between keys, each refused at the line of the key to change. The sequencer's own limits are checked where its options are
+//! made.
 
 use super::key_lines::KeyLines;
 use super::{NetworkSettings, StreamConfig};
@@ -42,7 +42,7 @@ pub(super) fn check(config: &StreamConfig, lines: &KeyLines) -> Result<(), Clien
     }
 }
 
-/// The addresses of the sequencer's ports: of its machine, and of one family.
+/// Checks that the addresses of the sequencer's ports are of one machine and one address family.
 fn ports(ports: &[(&str, SocketAddr)], lines: &KeyLines) -> Result<(), ClientError> {
     for (key, address) in ports {
         if address.ip().is_multicast() || address.ip().is_unspecified() {
@@ -56,7 +56,7 @@ fn ports(ports: &[(&str, SocketAddr)], lines: &KeyLines) -> Result<(), ClientErr
     Ok(())
 }
 
-/// A node must not give up between two heartbeats.
+/// Checks that a node does not give up between two heartbeats.
 fn silence(config: &StreamConfig, heartbeat_interval_ns: u64, lines: &KeyLines) -> Result<(), ClientError> {
     if config.node.silence_ns_max >= 2 * heartbeat_interval_ns {
         return Ok(());

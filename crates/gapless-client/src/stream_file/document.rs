@@ -1,5 +1,4 @@
-//! [`Document`]: a TOML text that knows the line of each of its keys. Every refusal names file, line, key, the found
-//! and the allowed value.
+//! [`Document`]: a TOML text with the line of each key. Every refusal names file, line, key, found value and allowed values.
 
 use super::key_lines::KeyLines;
 use super::units;
@@ -10,18 +9,18 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 use toml::de::{DeTable, DeValue};
 
-/// A text and where its keys stand in it.
+/// A text and the lines of its keys.
 pub struct Document<'a> {
     text: &'a str,
     lines: RefCell<KeyLines>,
 }
 
-/// A table of the document, of which each key is taken once; those that nobody has asked for are refused.
+/// A table of the document. Each key is taken once; keys that were not taken are refused.
 pub struct Table<'a> {
     document: &'a Document<'a>,
-    /// Empty for the document itself.
+    /// Name; empty for the document itself.
     name: String,
-    /// Where it stands, if it is there: of several with one name each has its own place.
+    /// Position, if the table exists: tables of the same name each have their own.
     offset: Option<usize>,
     entries: Vec<(String, Value<'a>)>,
     asked: Vec<&'static str>,
@@ -30,23 +29,23 @@ pub struct Table<'a> {
 /// A value of the document.
 pub struct Value<'a> {
     document: &'a Document<'a>,
-    /// The full name of its key.
+    /// Full name of its key.
     key: String,
     offset: usize,
     value: DeValue<'a>,
 }
 
 impl<'a> Document<'a> {
-    /// The document `text`, which `name` is the file of.
+    /// Creates the document `text` of the file `name`.
     #[must_use]
     pub fn new(name: &'a str, text: &'a str) -> Self {
         Self { text, lines: RefCell::new(KeyLines::new(name)) }
     }
 
-    /// Its tables.
+    /// Parses the text into its tables.
     ///
     /// # Errors
-    /// It is no TOML at all.
+    /// Not valid TOML.
     pub fn tables(&'a self) -> Result<Table<'a>, ClientError> {
         let parsed = DeTable::parse(self.text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start);
@@ -56,20 +55,19 @@ impl<'a> Document<'a> {
         Ok(Table::new(self, String::new(), Some(0), parsed.into_inner()))
     }
 
-    /// Refuses what is wrong with `key`, at its line: a value that does not go together with others. A key that is
-    /// not there is shown at its table, or at the first line.
+    /// Error for `key`, at its line: a value that contradicts others. A missing key is located at its table, or at the first line.
     #[must_use]
     pub fn refuse(&self, key: &str, reason: impl std::fmt::Display) -> ClientError {
         self.lines.borrow().refuse(key, reason)
     }
 
-    /// Whether `key`, by its full name, is there.
+    /// Whether `key`, by its full name, exists.
     #[must_use]
     pub fn has(&self, key: &str) -> bool {
         self.lines.borrow().has(key)
     }
 
-    /// The lines of the keys, for values that are refused when the text is gone.
+    /// Lines of the keys, for values that are refused after the text is dropped.
     #[must_use]
     pub fn into_lines(self) -> KeyLines {
         self.lines.into_inner()
@@ -79,7 +77,7 @@ impl<'a> Document<'a> {
         self.lines.borrow().refuse_at(self.line(offset), reason)
     }
 
-    /// The line that `offset` is in.
+    /// Line of `offset`.
     fn line(&self, offset: usize) -> usize {
         let before = &self.text.as_bytes()[..offset.min(self.text.len())];
         before.iter().filter(|byte| **byte == b'\n').count() + 1
@@ -99,17 +97,17 @@ impl<'a> Table<'a> {
         Self { document, name, offset, entries, asked: Vec::new() }
     }
 
-    /// The value of `key`, if it is there.
+    /// Takes the value of `key`, if it exists.
     pub fn take(&mut self, key: &'static str) -> Option<Value<'a>> {
         self.asked.push(key);
         let index = self.entries.iter().position(|(name, _)| name == key)?;
         Some(self.entries.swap_remove(index).1)
     }
 
-    /// The table `key`, empty if it is not there.
+    /// Takes the table `key`; empty if it does not exist.
     ///
     /// # Errors
-    /// It is something else.
+    /// Not a table.
     pub fn table(&mut self, key: &'static str) -> Result<Self, ClientError> {
         match self.take(key) {
             Some(value) => value.table(),
@@ -117,7 +115,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The table `key`, empty if it is not there or is something else; beside it the refusal of that.
+    /// Takes the table `key`; empty if it does not exist or is not a table, in which case the error is returned too.
     pub fn table_or_refusal(&mut self, key: &'static str) -> (Self, Option<ClientError>) {
         let empty = Self::new(self.document, self.full_name(key), None, DeTable::new());
         match self.take(key).map(Value::table) {
@@ -127,16 +125,16 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The tables of the list `key`, none if it is not there.
+    /// Takes the tables of the list `key`; none if it does not exist.
     ///
     /// # Errors
-    /// It is something else.
+    /// Not a list of tables.
     pub fn tables(&mut self, key: &'static str) -> Result<Vec<Self>, ClientError> {
         let Some(list) = self.take(key) else { return Ok(Vec::new()) };
         list.list()?.into_iter().map(Value::table).collect()
     }
 
-    /// Its values, by their names, which nobody knows before; in the order of the file.
+    /// All values with their names, which are not known in advance, in the order of the file.
     #[must_use]
     pub fn named_values(self) -> Vec<(String, Value<'a>)> {
         let mut entries = self.entries;
@@ -144,15 +142,15 @@ impl<'a> Table<'a> {
         entries
     }
 
-    /// Its tables, by their names, which nobody knows before; in the order of the file.
+    /// All tables with their names, which are not known in advance, in the order of the file.
     ///
     /// # Errors
-    /// One is something else.
+    /// A value is not a table.
     pub fn named_tables(self) -> Result<Vec<(String, Self)>, ClientError> {
         self.named_values().into_iter().map(|(name, value)| value.table().map(|table| (name, table))).collect()
     }
 
-    /// Sets `place` to the value that `read` makes of that of `key`, if it is there.
+    /// Sets `place` to the result of `read` for the value of `key`, if it exists.
     ///
     /// # Errors
     /// Those of `read`.
@@ -168,7 +166,7 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// The value that `read` makes of `key`, if it is there.
+    /// Result of `read` for the value of `key`, if it exists.
     ///
     /// # Errors
     /// Those of `read`.
@@ -180,15 +178,15 @@ impl<'a> Table<'a> {
         self.take(key).map(|value| read(&value)).transpose()
     }
 
-    /// Refuses keys that [`Table::take`] was never called with.
+    /// Refuses keys that were never passed to [`Table::take`].
     ///
     /// # Errors
-    /// There is one; the first by its place.
+    /// The first such key by position, if there is one.
     pub fn end(self) -> Result<(), ClientError> {
         self.unknown().into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// The refusals of all keys that [`Table::take`] was never called with, by their place.
+    /// Errors for all keys that were never passed to [`Table::take`], by position.
     #[must_use]
     pub fn unknown(mut self) -> Vec<ClientError> {
         self.entries.sort_by_key(|(_, value)| value.offset);
@@ -198,7 +196,7 @@ impl<'a> Table<'a> {
         self.entries.iter().map(refuse).collect()
     }
 
-    /// Refuses that `key` is not there.
+    /// Error for the missing `key`.
     #[must_use]
     pub fn missing(&self, key: &str, expected: &str) -> ClientError {
         let (key, reason) = (self.full_name(key), format!("missing; {expected} is expected"));
@@ -218,13 +216,13 @@ fn full_name(table: &str, key: &str) -> String {
 }
 
 impl<'a> Value<'a> {
-    /// The found and the allowed value.
+    /// Error with the found and the allowed value.
     #[must_use]
     pub fn expected(&self, allowed: impl std::fmt::Display) -> ClientError {
         self.refuse(format!("{} was found; {allowed}", self.found()))
     }
 
-    /// Refuses it for `reason`.
+    /// Error for this value, with `reason`.
     #[must_use]
     pub fn refuse(&self, reason: impl std::fmt::Display) -> ClientError {
         self.document.refuse_at(self.offset, format!("{}: {reason}", self.key))
@@ -242,10 +240,10 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A table.
+    /// Value as a table.
     ///
     /// # Errors
-    /// It is none.
+    /// Not a table.
     pub fn table(self) -> Result<Table<'a>, ClientError> {
         match self.value {
             DeValue::Table(table) => Ok(Table::new(self.document, self.key, Some(self.offset), table)),
@@ -253,7 +251,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether it is a text.
+    /// Whether it is a string.
     #[must_use]
     pub const fn is_text(&self) -> bool {
         matches!(self.value, DeValue::String(_))
@@ -265,10 +263,10 @@ impl<'a> Value<'a> {
         matches!(self.value, DeValue::Array(_))
     }
 
-    /// The values of a list.
+    /// Values of a list.
     ///
     /// # Errors
-    /// It is none.
+    /// Not a list.
     pub fn list(self) -> Result<Vec<Self>, ClientError> {
         let Self { document, key, offset, value } = self;
         let DeValue::Array(values) = value else {
@@ -281,10 +279,10 @@ impl<'a> Value<'a> {
         Ok(each.collect())
     }
 
-    /// A text.
+    /// Value as a string.
     ///
     /// # Errors
-    /// It is none.
+    /// Not a string.
     pub fn text(&self) -> Result<&str, ClientError> {
         match &self.value {
             DeValue::String(text) => Ok(text),
@@ -292,10 +290,10 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A text that `read` understands; its error says what is allowed.
+    /// String parsed by `read`, whose error states the allowed values.
     ///
     /// # Errors
-    /// It is no text, or not such a one.
+    /// Not a string, or refused by `read`.
     pub fn read<T, E: std::fmt::Display>(&self, read: impl FnOnce(&str) -> Result<T, E>) -> Result<T, ClientError> {
         read(self.text()?).map_err(|reason| self.refuse(reason))
     }
@@ -303,7 +301,7 @@ impl<'a> Value<'a> {
     /// One of a few names.
     ///
     /// # Errors
-    /// It is none.
+    /// Not one of these names.
     pub fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, ClientError> {
         let chosen = match &self.value {
             DeValue::String(text) => choices.iter().find(|(name, _)| name == text),
@@ -313,10 +311,10 @@ impl<'a> Value<'a> {
         chosen.map(|(_, value)| *value).ok_or_else(|| self.expected(format!("{} are allowed", names())))
     }
 
-    /// True or false.
+    /// Value as a boolean.
     ///
     /// # Errors
-    /// It is none.
+    /// Not a boolean.
     pub fn switch(&self) -> Result<bool, ClientError> {
         match self.value {
             DeValue::Boolean(is) => Ok(is),
@@ -324,10 +322,10 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A whole number in `range`.
+    /// Value as an integer in `range`.
     ///
     /// # Errors
-    /// It is none.
+    /// Not an integer, or out of range.
     pub fn whole(&self, range: RangeInclusive<u64>) -> Result<u64, ClientError> {
         let (first, last) = (range.start(), range.end());
         self.number()
@@ -335,7 +333,7 @@ impl<'a> Value<'a> {
             .ok_or_else(|| self.expected(format!("whole numbers from {first} to {last} are allowed")))
     }
 
-    /// A whole number, if it is one.
+    /// Integer, if it is one.
     #[must_use]
     pub fn number(&self) -> Option<u64> {
         match &self.value {
@@ -344,10 +342,10 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A number of bytes in `range`.
+    /// Number of bytes in `range`.
     ///
     /// # Errors
-    /// It is none.
+    /// Not a size, or out of range.
     pub fn size(&self, range: RangeInclusive<u64>) -> Result<u64, ClientError> {
         let bytes = match &self.value {
             DeValue::String(text) => units::size(text),
@@ -361,10 +359,10 @@ impl<'a> Value<'a> {
         Err(self.expected(format!("{first} to {last} are allowed")))
     }
 
-    /// A duration in `range`.
+    /// Duration in `range`.
     ///
     /// # Errors
-    /// It is none.
+    /// Not a duration, or out of range.
     pub fn duration(&self, range: RangeInclusive<Duration>) -> Result<Duration, ClientError> {
         let duration = match &self.value {
             DeValue::String(text) => units::duration(text),
@@ -379,17 +377,17 @@ impl<'a> Value<'a> {
         if matches!(self.value, DeValue::String(_)) {
             return Err(self.expected(format!("{first} to {last} are allowed")));
         }
-        // Most who write a plain number here mean another unit.
+        // Most people who write a plain number here mean another unit.
         let found = self.found();
         Err(self.refuse(format!(
             "{found}, which is {found} s, was found; {first} to {last} are allowed, with their unit, as in \"300 ms\""
         )))
     }
 
-    /// An address with a port.
+    /// Address with a port.
     ///
     /// # Errors
-    /// It is none.
+    /// Not such an address.
     pub fn address(&self) -> Result<SocketAddr, ClientError> {
         let refused = || self.expected("an IP address with a port is allowed, such as \"192.0.2.7:4001\"");
         let address: SocketAddr = self.text()?.parse().map_err(|_| refused())?;

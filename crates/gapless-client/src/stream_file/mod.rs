@@ -1,19 +1,18 @@
-//! [`StreamConfig`]: the contents of one TOML file for a whole stream, its sequencer and its nodes, over any transport.
-//! Plain data, and the options that a node makes of it; the sequencer's crate makes its options of the same.
+//! [`StreamConfig`]: contents of one TOML file for a whole stream, its sequencer and its nodes, over any transport. Plain data, and the
+//! node options derived from it; the sequencer's crate derives its own options from the same data.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | this | [`StreamConfig`], and how a node is run by it |
+//! | this | [`StreamConfig`], and the node options from it |
 //! | `reading` | from the file's text to its [`StreamConfig`] |
-//! | `tables` | the tables of the file: the keys there are, and the values of each |
+//! | `tables` | the tables of the file: their keys and values |
 //! | `checks` | contradictions between keys |
-//! | [`document`] | a TOML text that knows the line of each of its keys |
+//! | [`document`] | a TOML text with the line of each key |
 //! | [`key_lines`] | the lines themselves, for values that are refused later |
 //! | `units` | sizes and durations as people write them |
 //!
-//! A key that the file does not have is `None` where the sequencer alone needs it: the defaults are those of its options.
-//! Those of nodes are [`DatagramOptions`]' and [`StreamNodeOptions`]'. `docs/guides/stream.toml` shows every key. Reading needs
-//! the feature `toml`.
+//! A missing key that only the sequencer needs is `None`: the defaults are those of its options. Defaults of nodes are those of
+//! [`DatagramOptions`] and [`StreamNodeOptions`]. `docs/guides/stream.toml` shows every key. Reading needs the feature `toml`.
 //!
 //! ```
 //! # #[cfg(feature = "toml")] {
@@ -63,26 +62,26 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A stream as its file describes it.
+/// A stream as described by its file.
 #[derive(Clone, Debug)]
 pub struct StreamConfig {
-    /// The transport of the stream.
+    /// Transport of the stream.
     pub transport: Transport,
-    /// Where the stream lives; `None` where it keeps nothing.
+    /// Directory of the stream; `None` if it stores nothing.
     pub directory: Option<PathBuf>,
-    /// The MTU of the stream's networks: the longest packet, and frames that fit one.
+    /// MTU of the stream's networks: limits packets, and frames to the capacity of one packet.
     pub mtu: Option<Mtu>,
-    /// Where other members of its cluster keep it on this machine.
+    /// Directories of other members of its cluster on this machine.
     pub other_directories: Vec<PathBuf>,
     /// Tables `[stream]`, `[journal]`, `[threads]`, `[throttle]` and `[batch]`.
     pub sequencer: SequencerSettings,
     /// Table `[network]`.
     pub network: NetworkSettings,
-    /// Tables `[[user]]`: the users that are let in over networks; nobody named: everybody.
+    /// Tables `[[user]]`: users admitted over networks; if empty, everyone.
     pub users: Vec<Credentials>,
-    /// Table `[node]`; a program may change what the file says of its own node.
+    /// Table `[node]`; a program may override it for its own node.
     pub node: NodeSettings,
-    /// Where the keys stand; `None` if it was made without a file.
+    /// Lines of the keys; `None` if it was created without a file.
     #[doc(hidden)] // For what refuses a value later, at its line.
     pub lines: Option<KeyLines>,
 }
@@ -90,32 +89,31 @@ pub struct StreamConfig {
 /// The sequencer's options in the file: each as the option of the same name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SequencerSettings {
-    /// How durable a frame is before anybody sees it.
+    /// Durability of a frame before any reader sees it.
     pub tier: Option<Tier>,
-    /// The name of the first feed session.
+    /// Name of the first feed session.
     pub feed_session: Option<FeedSession>,
-    /// The longest frame, bytes; without it as long as the transport carries.
+    /// Longest frame, bytes; by default the maximum of the transport.
     pub frame_length_max: Option<usize>,
-    /// The longest message, bytes of payload.
+    /// Longest message, bytes of payload.
     pub message_length_max: Option<usize>,
-    /// Memory for messages of which not every part is there, bytes.
+    /// Memory for unfinished messages, bytes.
     pub fragments_bytes_max: Option<usize>,
-    /// Bytes of the window, a power of two.
+    /// Size of the window in bytes, a power of two.
     pub window_bytes: Option<usize>,
-    /// Sessions without a frame for so long are closed.
+    /// Idle time after which a session is closed.
     pub session_expiry: Option<Duration>,
-    /// The sequencer's state is written to a file after so many frames,
+    /// Number of frames after which the sequencer's state is written to a file.
     pub state_interval_frames: Option<u64>,
-    /// but not more often than this.
+    /// Minimum time between two states.
     pub state_interval_min: Option<Duration>,
-    /// How the journal is kept.
+    /// Storage of the journal.
     pub journal: JournalSettings,
-    /// The thread plan.
     pub plan: Option<PlanKind>,
     pub optimize_for: Option<OptimizeFor>,
     /// CPUs of the sequencer.
     pub sequencer_cpus: Option<CpuMask>,
-    /// How much each publisher may send.
+    /// Rate limit of each publisher.
     pub throttle: Option<Throttle>,
     /// Whether a packet of the feed may hold several frames.
     pub batch: Option<bool>,
@@ -124,75 +122,75 @@ pub struct SequencerSettings {
 /// The journal's options in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JournalSettings {
-    /// Length of a segment in bytes, preallocated.
+    /// Length of a preallocated segment, bytes.
     pub segment_length_bytes: Option<u64>,
-    /// The same of a new journal's first segment; each next one is twice as long.
+    /// Length of a new journal's first segment; each next one is twice as long.
     pub first_segment_length_bytes: Option<u64>,
-    /// Whether new segments are written full of zeros first.
+    /// Whether new segments are filled with zeros first.
     pub zero_initial: Option<bool>,
-    /// Whether a new journal's first segment is.
+    /// Whether a new journal's first segment is filled with zeros.
     pub zero_first: Option<bool>,
     /// Mapped or written.
     pub flush: Option<Flush>,
-    /// Length of the write buffer in bytes.
+    /// Length of the write buffer, bytes.
     pub write_buffer_bytes: Option<usize>,
-    /// When old segments are deleted.
+    /// Rule for deleting old segments.
     pub retention: Retention,
-    /// How much of the part that a state or a snapshot covers a start reads, too.
+    /// Amount of journal that a start verifies, of the part covered by a state or a snapshot.
     pub check: Option<RecoveryCheck>,
 }
 
-/// The network's options in the file, for the sequencer and for its nodes.
+/// The network's options in the file, for the sequencer and its nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetworkSettings {
-    /// Where nodes send to.
+    /// Address to which nodes publish.
     pub command: Option<SocketAddr>,
-    /// Where nodes by packets ask for missed messages.
+    /// Address at which nodes that use packets request missed messages.
     pub request: Option<SocketAddr>,
-    /// The address where the stream is read by TCP; nodes by packets that lag far read there.
+    /// Address for reading the stream by TCP; nodes that use packets read there when they lag far.
     pub rewind: Option<SocketAddr>,
-    /// The groups that the feed is sent to: A, and B if there are two. None: to each node by itself.
+    /// Multicast groups of the feed: A, and B if there are two. If empty, the feed goes to each node separately.
     pub groups: Vec<SocketAddr>,
-    /// The interface that packets to groups leave by.
+    /// Outgoing interface for multicast packets.
     pub interface: Option<Interface>,
-    /// Routers that a packet to a group may pass, and one.
+    /// Time to live of multicast packets: the number of routers that they may pass, plus one.
     pub hops: Option<u8>,
-    /// Whether many packets may pass the kernel as one.
+    /// Whether several packets may pass the kernel as one.
     pub segmentation: Option<Segmentation>,
-    /// The longest packet, bytes of UDP payload.
+    /// Longest packet, bytes of UDP payload.
     pub packet_length_max: Option<usize>,
-    /// Between two heartbeats of a feed that stands still, ns.
+    /// Interval of heartbeats on an idle feed, ns.
     pub heartbeat_interval_ns: Option<u64>,
-    /// A node says this often how it is, ns.
+    /// Interval of a node's reports, ns.
     pub report_interval_ns: Option<u64>,
-    /// Nodes at one time.
+    /// Limit on connected nodes.
     pub nodes_max: Option<usize>,
 }
 
-/// The options of nodes: the same for each, unless a node changes it.
+/// Options of nodes: the same for each, unless a node overrides them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSettings {
-    /// Where a node begins to read.
+    /// Position at which a node begins to read.
     pub start: Start,
-    /// How it publishes; the token is another one in each node.
+    /// Options of publishing; each node has its own token.
     pub publisher: PublisherOptions,
-    /// Its name, where it must give one.
+    /// User name, if one is required.
     pub username: Field<6>,
     pub password: Field<10>,
     /// Whether its packets may hold several frames.
     pub batch: bool,
-    /// A sequencer that says nothing for so long is gone, ns.
+    /// Silence after which the sequencer counts as gone, ns.
     pub silence_ns_max: u64,
 }
 
 impl StreamConfig {
-    /// The defaults: a stream in `directory` at tier `journal`, over shared memory.
+    /// Default settings: a stream in `directory` at tier `journal`, over shared memory.
     #[must_use]
     pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
         Self { directory: Some(directory.into()), ..Self::unnamed() }
     }
 
-    /// The configuration of an empty file.
+    /// Configuration of an empty file.
     fn unnamed() -> Self {
         let datagrams = DatagramOptions::new(UNSPECIFIED, UNSPECIFIED);
         let node = StreamNodeOptions::default();
@@ -217,27 +215,27 @@ impl StreamConfig {
         }
     }
 
-    /// Nodes over shared memory find it in these directories as well: those of other members of its cluster on this
-    /// machine. They go to the one that leads.
+    /// Adds directories in which nodes over shared memory find the stream too: those of other members of its cluster on this machine. Nodes
+    /// connect to the leader.
     #[must_use]
     pub fn or_in(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Self {
         self.other_directories.extend(directories);
         self
     }
 
-    /// Where the stream lives; `None` where it keeps nothing.
+    /// Directory of the stream; `None` if it stores nothing.
     #[must_use]
     pub fn directory(&self) -> Option<&Path> {
         self.directory.as_deref()
     }
 
-    /// The longest packet of the stream and its nodes, bytes of UDP payload.
+    /// Longest packet of the stream and its nodes, bytes of UDP payload.
     #[must_use]
     pub fn packet_length_max(&self) -> usize {
         self.network.packet_length_max.unwrap_or_else(|| self.mtu.unwrap_or(Mtu::DEFAULT).packet_length_max())
     }
 
-    /// How a node that publishes is run: under `token`, or a random one.
+    /// Options of a publishing node, under `token` or a random one.
     #[must_use]
     pub fn node_options(&self, token: Option<u128>) -> StreamNodeOptions {
         let token = token.unwrap_or_else(random_token);
@@ -245,16 +243,16 @@ impl StreamConfig {
         StreamNodeOptions { start: self.node.start, publisher, ..StreamNodeOptions::default() }
     }
 
-    /// How a node that only reads is run.
+    /// Options of a node that only reads.
     #[must_use]
     pub fn reading_options(&self) -> StreamNodeOptions {
         StreamNodeOptions::reading(self.node.start)
     }
 
-    /// A new way for one node to the sequencer.
+    /// Creates a link of one node to the sequencer.
     ///
     /// # Errors
-    /// The operating system's, for sockets.
+    /// An error of the operating system, for sockets.
     pub fn link(&self) -> Result<AnyLink, ClientError> {
         match self.transport {
             Transport::SharedMemory => {

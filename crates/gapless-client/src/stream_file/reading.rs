@@ -18,7 +18,7 @@ impl StreamConfig {
         Self::load_with(path, |_, _| Ok(())).map(|(config, ())| config)
     }
 
-    /// As [`StreamConfig::load`], of a file that says other things beside: `others` takes its own tables.
+    /// Like [`StreamConfig::load`], for a file with further contents: `others` takes its own tables.
     ///
     /// # Errors
     /// As for [`StreamConfig::load`], and those of `others`.
@@ -39,14 +39,13 @@ impl StreamConfig {
     /// Reads a file's `text`; `name` is the file, for messages. A relative directory stays as it is.
     ///
     /// # Errors
-    /// [`ClientError::Config`] with file, line, key, the found and the allowed value: text that is no TOML, unknown
-    /// keys, values of a wrong kind or out of range, and values that do not go together. Values that contradict the
-    /// sequencer's limits are refused when its options are made.
+    /// [`ClientError::Config`] with file, line, key, found and allowed value: text that is not TOML, unknown keys, values of a wrong kind
+    /// or out of range, and contradictory values. Values beyond the sequencer's limits are refused when its options are made.
     pub fn parse(text: &str, name: &str) -> Result<Self, ClientError> {
         Self::parse_with(text, name, |_, _| Ok(())).map(|(config, ())| config)
     }
 
-    /// As [`StreamConfig::parse`], of a text that says other things beside: `others` takes its own tables.
+    /// Like [`StreamConfig::parse`], for a text with further contents: `others` takes its own tables.
     ///
     /// # Errors
     /// As for [`StreamConfig::parse`], and those of `others`.

@@ -1,5 +1,4 @@
-//! The tables of the file: the keys there are, and the values of each. A key is named like the field that it sets,
-//! without the field's unit.
+//! The tables of the file: their keys and values. A key is named like the field that it sets, without the field's unit.
 
 use super::document::{Table, Value};
 use super::{JournalSettings, NetworkSettings, NodeSettings, SequencerSettings, StreamConfig};
@@ -20,13 +19,13 @@ use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Frames at once, where a rate is given and no burst.
+/// Default burst of a rate limit, frames.
 const BURST_FRAMES: u32 = 256;
 const WHOLE_U32: RangeInclusive<u64> = 1..=u32::MAX as u64;
 const LONGEST: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
 const SIZE_MAX: u64 = 1 << 50;
 
-/// Everything that the file says of a stream.
+/// Reads all tables of a stream's file.
 pub(super) fn read(file: &mut Table<'_>) -> Result<StreamConfig, ClientError> {
     let mut config = StreamConfig::unnamed();
     stream(file.table("stream")?, &mut config)?;

@@ -3,7 +3,7 @@
 use gapless_agent::monotonic::saturating_ns;
 use std::time::Duration;
 
-/// A unit and how much it is.
+/// A unit and its factor.
 type Unit = (&'static str, u64);
 
 const SIZES: &[Unit] = &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)];
@@ -18,28 +18,28 @@ const DURATIONS: &[Unit] = &[
     ("d", 86_400_000_000_000),
 ];
 
-/// The allowed values, for messages.
+/// Allowed values, for messages.
 pub(super) const SIZE_EXPECTED: &str = "a number of bytes, or a text such as \"64 KiB\" (B, KiB, MiB, GiB, TiB)";
-/// The allowed values, for messages.
+/// Allowed values, for messages.
 pub(super) const DURATION_EXPECTED: &str =
     "a number of seconds, or a text such as \"200 ms\" (ns, us, ms, s, min, h, d)";
 
-/// Bytes; `None` if it is no size.
+/// Parses a size in bytes; `None` if it is not a size.
 pub(super) fn size(text: &str) -> Option<u64> {
     amount(text, SIZES, "B")
 }
 
-/// A duration, whole nanoseconds; `None` if it is none.
+/// Parses a duration in whole nanoseconds; `None` if it is not a duration.
 pub(super) fn duration(text: &str) -> Option<Duration> {
     amount(text, DURATIONS, "s").map(Duration::from_nanos)
 }
 
-/// Bytes in the largest unit that leaves nothing over.
+/// Formats bytes in the largest unit without a fraction.
 pub(super) fn size_text(bytes: u64) -> String {
     text(bytes, SIZES)
 }
 
-/// A duration in the largest unit that leaves nothing over.
+/// Formats a duration in the largest unit without a fraction.
 pub(super) fn duration_text(duration: Duration) -> String {
     text(saturating_ns(duration), DURATIONS)
 }
@@ -50,7 +50,7 @@ fn text(amount: u64, units: &[Unit]) -> String {
     format!("{} {name}", amount / size)
 }
 
-/// A number, whole or decimal, and a unit after it or none.
+/// Parses a number, whole or decimal, with an optional unit.
 fn amount(text: &str, units: &[Unit], without: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
@@ -64,7 +64,7 @@ fn amount(text: &str, units: &[Unit], without: &str) -> Option<u64> {
     let scale = 10u128.pow(fraction.len() as u32);
     let parts = u128::from(whole.parse::<u64>().ok()?) * scale + u128::from(fraction.parse::<u64>().ok()?);
     let amount = parts * u128::from(*factor);
-    // Less than the smallest unit cannot be meant.
+    // A fraction of the smallest unit is refused.
     amount.is_multiple_of(scale).then(|| u64::try_from(amount / scale).ok())?
 }
 
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_with_and_without_their_unit() {
+    fn sizes_parse_with_optional_unit() {
         for (text, bytes) in [
             ("0", 0),
             ("17", 17),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_read_with_and_without_their_unit() {
+    fn durations_parse_with_optional_unit() {
         for (text, ns) in [
             ("3", 3_000_000_000),
             ("200 ms", 200_000_000),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_shown_as_people_write_them() {
+    fn formatted_in_the_largest_unit() {
         assert_eq!(
             (size_text(64 << 10), size_text(1_376), size_text(0)),
             ("64 KiB".into(), "1376 B".into(), "0 B".into())

@@ -1,4 +1,4 @@
-//! With any faults of the packets, the frames come out once, in order and whole.
+//! With any faults of the packets, the frames are read once, in order and complete.
 
 use super::*;
 use gapless_wire::mark;
@@ -62,7 +62,7 @@ fn receiver() -> FeedReceiver {
 }
 
 #[test]
-fn what_is_early_waits_and_what_is_missing_is_asked_for() {
+fn early_frames_wait_gaps_are_requested() {
     let (mut receiver, a) = (receiver(), name("A"));
     receiver.take_packet(&events(a, 1..4), 0);
     receiver.take_packet(&events(a, 6..8), 10);
@@ -81,7 +81,7 @@ fn what_is_early_waits_and_what_is_missing_is_asked_for() {
 }
 
 #[test]
-fn a_heartbeat_tells_what_was_lost_at_the_end() {
+fn heartbeat_reveals_loss_at_the_end() {
     let (mut receiver, a) = (receiver(), name("A"));
     let mut bytes = [0; 20];
     heartbeat(&mut bytes, a, 4);
@@ -94,7 +94,7 @@ fn a_heartbeat_tells_what_was_lost_at_the_end() {
 }
 
 #[test]
-fn forged_heartbeats_move_nothing_however_many_come_in_a_row() {
+fn forged_heartbeats_have_no_effect() {
     let (mut receiver, a) = (receiver(), name("A"));
     receiver.take_packet(&events(a, 1..11), 0);
     for end in [1 << 60, (1 << 60) + 10, u64::MAX, 2_011, 4_000, 6_000] {
@@ -102,7 +102,7 @@ fn forged_heartbeats_move_nothing_however_many_come_in_a_row() {
         receiver.take_packet(&ended(a, end), 0);
         assert_eq!((receiver.missing(), receiver.released_sequence()), (0, 10), "{end}");
     }
-    // Each a little further than the last: no chain of small steps leads anywhere.
+    // Each a little further than the last: a chain of small steps must not work.
     for step in 1..100 {
         receiver.take_packet(&beat(a, 11 + step * 1_999), 0);
         assert!(receiver.missing() < 2_000 && !receiver.wants_rewind(), "{step}");
@@ -110,7 +110,7 @@ fn forged_heartbeats_move_nothing_however_many_come_in_a_row() {
     receiver.take_packet(&beat(a, 11), 0);
     assert_eq!(receiver.missing(), 0, "the sequencer's own puts it right");
     assert_eq!((receiver.counts().claims_doubted, receiver.counts().claims_refuted), (110, 0));
-    // A packet's number and count are as little covered as a heartbeat while nobody reads it.
+    // A packet's number and count are as unprotected as a heartbeat while its frames are not read.
     let options = FeedReceiverOptions { waiting_bytes_max: 100, ..FeedReceiverOptions::default() };
     let mut full = FeedReceiver::new(options, Some(feed("A", 1)), 1);
     full.take_packet(&events(a, 1..4), 0);
@@ -119,25 +119,25 @@ fn forged_heartbeats_move_nothing_however_many_come_in_a_row() {
 }
 
 #[test]
-fn what_a_heartbeat_announces_far_ahead_counts_once_the_sequencer_confirms_it() {
+fn far_heartbeat_needs_confirmation() {
     let (mut receiver, a) = (receiver(), name("A"));
     receiver.take_packet(&beat(a, 5_001), 0);
     assert!(receiver.has_doubt() && receiver.missing() == 0);
-    // An answer to an older question says nothing of it.
+    // An answer to an older question does not decide.
     assert_eq!(receiver.set_feed(feed("A", 1), 100), None);
     assert!(receiver.has_doubt());
     receiver.note_question();
     assert_eq!(receiver.set_feed(feed("A", 1), 5_000), None);
     assert!(!receiver.has_doubt() && receiver.wants_rewind());
     assert_eq!((receiver.missing(), receiver.counts().claims_refuted), (5_000, 0));
-    // The next one is a forgery.
+    // The next one is forged.
     receiver.take_packet(&beat(a, 1 << 40), 0);
     receiver.take_packet(&beat(a, 1 << 41), 0);
     receiver.note_question();
     assert_eq!(receiver.set_feed(feed("A", 1), 5_000), Some((1 << 40) - 1));
     assert!(!receiver.has_doubt());
     assert_eq!((receiver.missing(), receiver.counts().claims_refuted), (5_000, 1));
-    // A frame that can be checked confirms as well.
+    // A verified frame confirms as well.
     receiver.take_packet(&beat(a, 9_003), 0);
     receiver.take_packet(&events(a, 9_000..9_003), 0);
     assert!(!receiver.has_doubt() && receiver.released_sequence() == 9_002);
@@ -145,7 +145,7 @@ fn what_a_heartbeat_announces_far_ahead_counts_once_the_sequencer_confirms_it() 
 
 /// A late node in a feed whose own packets hold one frame each.
 #[test]
-fn a_large_gap_is_filled_by_full_packets_without_a_pause() {
+fn large_gap_filled_by_full_packets() {
     const MISSING: u64 = 10_000;
     const FRAMES_PER_ANSWER: u64 = 12;
     let a = name("A");
@@ -154,7 +154,7 @@ fn a_large_gap_is_filled_by_full_packets_without_a_pause() {
     let (mut end, mut requests, mut rounds) = (MISSING + 1, 0, 0);
     receiver.take_packet(&events(a, end..end + 1), 0);
     end += 1;
-    // No interval passes, so nothing is asked for again because it did not come.
+    // Time stands still, so no request is repeated for lack of an answer.
     let now_ns = PATIENCE_NS;
     while receiver.missing() > 0 {
         let asked: Vec<_> = std::iter::from_fn(|| receiver.due_request(now_ns)).collect();
@@ -174,9 +174,9 @@ fn a_large_gap_is_filled_by_full_packets_without_a_pause() {
     assert!((requests as u64) < MISSING / FRAMES_PER_ANSWER * 3 / 2, "{requests} requests");
 }
 
-/// The sequencer sends what a packet does not hold in further ones, of which the last is short.
+/// The sequencer sends the rest of an answer in further packets, of which the last is short.
 #[test]
-fn the_last_packet_of_an_answer_makes_no_request_small() {
+fn short_last_packet_keeps_requests_big() {
     const MISSING: u64 = 10_000;
     let a = name("A");
     let mut receiver = receiver();
@@ -202,7 +202,7 @@ fn the_last_packet_of_an_answer_makes_no_request_small() {
 }
 
 #[test]
-fn the_next_feed_session_is_found_at_its_first_frame() {
+fn next_session_found_at_first_frame() {
     let (mut receiver, a, b) = (receiver(), name("A"), name("B"));
     let ended = mark_frame(3, Mark::FeedEnded { feed_session: a });
     let began = mark_frame(4, Mark::FeedBegan { feed_session: b });
@@ -237,7 +237,7 @@ fn beat(name: FeedSession, number: u64) -> [u8; 20] {
 }
 
 #[test]
-fn what_is_still_said_of_the_feed_session_before_is_no_news() {
+fn old_session_end_is_ignored() {
     let (mut receiver, a, b) = (receiver(), name("A"), name("B"));
     let end = packet(a, 3, &[mark_frame(3, Mark::FeedEnded { feed_session: a })]);
     receiver.take_packet(&events(a, 1..3), 0);
@@ -258,14 +258,14 @@ fn what_is_still_said_of_the_feed_session_before_is_no_news() {
     say_again(&mut receiver);
     receiver.take_packet(&packet(b, 3, &[event(6)]), 0);
     assert_eq!(read(&mut receiver), [1, 2, 3, 4, 5, 6]);
-    // Another feed session of this name is not the one before.
+    // A later feed session of the same name is not the previous one.
     receiver.take_packet(&packet(b, 4, &[mark_frame(7, Mark::FeedEnded { feed_session: b })]), 0);
     receiver.take_packet(&packet(b, 1, &[mark_frame(8, Mark::FeedBegan { feed_session: b }), event(9)]), 0);
     assert_eq!(read(&mut receiver), [7, 8, 9]);
 }
 
 #[test]
-fn a_forged_end_of_a_feed_session_ends_nothing() {
+fn forged_session_end_is_ignored() {
     let (mut receiver, a) = (receiver(), name("A"));
     receiver.take_packet(&events(a, 1..3), 0);
     for (which, number) in [(a, 0), (a, 1), (a, 3), (a, 1 << 40), (a, u64::MAX), (name("B"), 1), (name("B"), 3)] {
@@ -280,7 +280,7 @@ fn a_forged_end_of_a_feed_session_ends_nothing() {
 }
 
 #[test]
-fn what_is_damaged_or_foreign_is_counted_and_changes_nothing() {
+fn damaged_and_foreign_are_counted() {
     let (mut receiver, a) = (receiver(), name("A"));
     let good = events(a, 1..4);
     receiver.take_packet(&events(name("OTHER"), 1..4), 0);
@@ -293,7 +293,7 @@ fn what_is_damaged_or_foreign_is_counted_and_changes_nothing() {
     for length in 0..good.len() {
         receiver.take_packet(&good[..length], 0);
     }
-    // Frames of somebody else under our feed session's name, with another sequence inside.
+    // Frames of another sender under our feed session's name, with a different sequence inside.
     receiver.take_packet(&packet(a, receiver.next_sequence(), &[event(77)]), 0);
     let counts = *receiver.counts();
     receiver.take_packet(&good, 0);
@@ -302,7 +302,7 @@ fn what_is_damaged_or_foreign_is_counted_and_changes_nothing() {
 }
 
 #[test]
-fn memory_for_what_is_early_is_bounded() {
+fn early_frames_are_bounded() {
     let options = FeedReceiverOptions { waiting_bytes_max: 1_000, ..FeedReceiverOptions::default() };
     let mut receiver = FeedReceiver::new(options, Some(feed("A", 1)), 1);
     for first in (10..1000).step_by(3) {
@@ -314,9 +314,9 @@ fn memory_for_what_is_early_is_bounded() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Packets of random sizes are lost, doubled and shuffled; requests are answered now and then.
+    /// Packets of random sizes are lost, duplicated and shuffled; requests are answered occasionally.
     #[test]
-    fn whatever_happens_to_the_packets_the_stream_is_whole(
+    fn any_packet_faults_leave_no_gap(
         sizes in prop::collection::vec(1u64..6, 1..60),
         fates in prop::collection::vec((any::<u8>(), any::<prop::sample::Index>()), 1..200),
     ) {

@@ -1,23 +1,23 @@
-//! The end of a publisher's session. Its close is kept like a message until it comes back, so it is in the stream once,
-//! even if packets are lost. Once it was asked for, only that session is opened again, by its number: the token alone
-//! would make another where the stream has the close already, and nobody would close that one.
+//! The end of a publisher's session. The close is kept like a message until it comes back, so it enters the stream once, even if packets
+//! are lost. After a close was requested, only that session is reopened, by its number. The token alone could open another session if the
+//! stream has the close already, and that session would stay open.
 
 use super::PublishingSession;
 use crate::ClientError;
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 
-/// Whether the session is to end, and has.
+/// Progress of closing the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// Nobody has asked for it.
+    /// No close was requested.
     Open,
-    /// Its close is kept until it comes back.
+    /// The close is kept until it comes back.
     Asked,
-    /// Its close has come back.
+    /// The close has come back.
     Closed,
 }
 
-/// A session that an open of ours has made after our close: the open was doubled on its way, or late.
+/// A session made by an open that arrived after the close: the open was duplicated on its way, or late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stray {
     pub session: u64,
@@ -57,10 +57,10 @@ impl PublishingSession {
         Ok(())
     }
 
-    /// Whether the session was closed with messages under way, once.
+    /// Reports once that the session was closed with messages in flight.
     ///
     /// # Errors
-    /// [`ClientError::SessionExpired`] then.
+    /// [`ClientError::SessionExpired`] in that case.
     #[inline]
     pub fn check_lost(&mut self) -> Result<(), ClientError> {
         match self.lost.take() {
@@ -74,8 +74,8 @@ impl PublishingSession {
         self.end == End::Closed
     }
 
-    /// The stream has closed the session. Messages kept besides our close have not come back before that, so they are
-    /// not in the stream, and never will be.
+    /// Handles the stream's close of the session. Kept messages other than our close have not come back before it, so they are not in the
+    /// stream and never will be.
     pub fn closed(&mut self, now_ns: u64) {
         if let Some(session) = self.session.filter(|_| self.in_flight() > 0) {
             self.lost = Some((session, self.unacknowledged.first_number()));
@@ -92,7 +92,7 @@ impl PublishingSession {
         }
     }
 
-    /// The other session is closed now that ours is.
+    /// Closes the stray session, after ours is closed.
     #[cold]
     pub(super) fn close_stray(&mut self, now_ns: u64) {
         let Some(Stray { session, next_session_seq }) = self.stray.take() else { return };

@@ -1,5 +1,4 @@
-//! A publisher's numbers, what it sends once more and when, and the close of its session, while answers are lost, late and
-//! doubled.
+//! A publisher's numbers, its resending, and the close of its session, while answers are lost, late and duplicated.
 
 use super::*;
 use gapless_wire::{Fragment, Frame};
@@ -12,7 +11,7 @@ fn opened(publisher: &mut PublishingSession, session: u64, next_session_seq: u64
     publisher.opened(session, &opened, 0).unwrap();
 }
 
-/// The frames due now: kind, session, number.
+/// Frames due now: kind, session, number.
 fn sent(publisher: &mut PublishingSession) -> Vec<(Kind, u64, u64)> {
     let mut all = Vec::new();
     while let Some(bytes) = publisher.next_frame() {
@@ -23,7 +22,7 @@ fn sent(publisher: &mut PublishingSession) -> Vec<(Kind, u64, u64)> {
     all
 }
 
-/// The numbers of the frames due now.
+/// Numbers of the frames due now.
 fn numbers(publisher: &mut PublishingSession) -> Vec<u64> {
     sent(publisher).into_iter().map(|(_, _, number)| number).collect()
 }
@@ -32,14 +31,14 @@ fn publisher(options: PublisherOptions) -> PublishingSession {
     PublishingSession::new(PublisherOptions { token: TOKEN, ..options })
 }
 
-/// One that publishes under session 3, from number 1 on.
+/// A publisher with session 3, starting at number 1.
 fn open(options: PublisherOptions) -> PublishingSession {
     let mut publisher = publisher(options);
     opened(&mut publisher, 3, 1);
     publisher
 }
 
-/// One of several that publish the same: the stream has their messages up to `accepted`.
+/// One of several instances that publish the same: the stream has their messages up to `accepted`.
 fn copy(accepted: u64) -> PublishingSession {
     let mut publisher = publisher(PublisherOptions { shared: true, ..PublisherOptions::default() });
     opened(&mut publisher, 3, accepted + 1);
@@ -57,7 +56,7 @@ fn publish(publisher: &mut PublishingSession, length: usize, now_ns: u64) -> Res
     })
 }
 
-/// One that has sent `count` messages at time 0.
+/// A publisher that has sent `count` messages at time 0.
 fn with_sent(count: u64) -> PublishingSession {
     let mut publisher = open(PublisherOptions::default());
     (1..=count).for_each(|number| assert_eq!(publish(&mut publisher, 8, 0).unwrap(), number));
@@ -65,7 +64,7 @@ fn with_sent(count: u64) -> PublishingSession {
     publisher
 }
 
-/// The sessions opened within 10 s, with a look each ms; the answer to each is that it is unknown.
+/// Sessions of the opens sent within 10 s, polled every ms; each is answered as unknown.
 fn asked(publisher: &mut PublishingSession, from_ms: u64) -> Vec<u64> {
     let mut all = Vec::new();
     for now_ns in (from_ms..from_ms + 10_000).map(|ms| ms * MS) {
@@ -79,7 +78,7 @@ fn asked(publisher: &mut PublishingSession, from_ms: u64) -> Vec<u64> {
     all
 }
 
-/// One that has sent a message and the close of session 3.
+/// A publisher that has sent a message and the close of session 3.
 fn closing() -> PublishingSession {
     let mut publisher = publisher(PublisherOptions::default());
     assert_eq!(publisher.due_open(0).map(|(_, session)| session), Some(0));
@@ -92,9 +91,9 @@ fn closing() -> PublishingSession {
 }
 
 #[test]
-fn who_closes_asks_for_no_other_session_however_long_the_close_takes() {
-    // Also when a message that was sent once more is answered by that the session is unknown, and when a connection
-    // is made anew: the stream has the close, and it is on its way back.
+fn closing_opens_no_other_session() {
+    // Also if a resent message is answered with "session unknown", and after a reconnect: the stream has the close, and it is about to come
+    // back.
     for is_reconnected in [false, true] {
         let mut publisher = closing();
         publisher.note_unknown();
@@ -112,7 +111,7 @@ fn who_closes_asks_for_no_other_session_however_long_the_close_takes() {
 }
 
 #[test]
-fn a_close_that_was_lost_is_sent_again_when_the_session_is_found() {
+fn lost_close_is_resent() {
     let mut publisher = closing();
     publisher.connected();
     opened(&mut publisher, 3, 2);
@@ -120,8 +119,8 @@ fn a_close_that_was_lost_is_sent_again_when_the_session_is_found() {
 }
 
 #[test]
-fn a_session_that_a_doubled_open_has_made_behind_the_close_is_closed_too() {
-    // The answer comes before the close, or after it; the connection may be lost meanwhile.
+fn stray_session_after_close_is_closed() {
+    // The answer arrives before the close, or after it; the connection may be lost in between.
     for (comes_first, is_reconnected) in [(true, false), (true, true), (false, false), (false, true)] {
         let mut publisher = closing();
         if comes_first {
@@ -147,7 +146,7 @@ fn a_session_that_a_doubled_open_has_made_behind_the_close_is_closed_too() {
 }
 
 #[test]
-fn late_answers_open_nothing_and_a_successor_is_let_be() {
+fn late_answers_are_ignored() {
     let mut publisher = closing();
     publisher.closed(0);
     opened(&mut publisher, 3, 1);
@@ -157,7 +156,7 @@ fn late_answers_open_nothing_and_a_successor_is_let_be() {
 }
 
 #[test]
-fn who_has_closed_nothing_opens_another_when_its_session_expires() {
+fn expired_session_is_replaced() {
     let mut publisher = open(PublisherOptions::default());
     publisher.closed(0);
     opened(&mut publisher, 3, 1);
@@ -168,10 +167,10 @@ fn who_has_closed_nothing_opens_another_when_its_session_expires() {
 }
 
 #[test]
-fn nothing_is_published_before_the_session_is_open_or_after_its_close() {
+fn only_open_session_publishes() {
     let mut publisher = publisher(PublisherOptions::default());
     assert!(matches!(publish(&mut publisher, 8, 0), Err(ClientError::NotOpen)));
-    // Its own earlier messages are recognized in the stream; the number that it goes on with is not known yet.
+    // Its own earlier messages are recognised in the stream; its next number is not known yet.
     publisher.found(3);
     assert_eq!((publisher.session(), publisher.is_open(), publisher.token()), (Some(3), false, TOKEN));
     assert!(matches!(publish(&mut publisher, 8, 0), Err(ClientError::NotOpen)));
@@ -185,7 +184,7 @@ fn nothing_is_published_before_the_session_is_open_or_after_its_close() {
 }
 
 #[test]
-fn a_full_window_and_a_throttle_let_nothing_pass() {
+fn window_and_throttle_block_publishing() {
     let throttle = Some(Throttle { frames_per_s: 1_000, burst_frames: 4 });
     let mut publisher = open(PublisherOptions { window_messages: 3, throttle, ..PublisherOptions::default() });
     for number in 1..=3 {
@@ -204,7 +203,7 @@ fn a_full_window_and_a_throttle_let_nothing_pass() {
 }
 
 #[test]
-fn a_message_has_as_many_frames_as_it_needs_each_with_its_number() {
+fn each_frame_of_message_is_numbered() {
     let room = FRAME_LENGTH_MAX - HEADER_LENGTH;
     let mut publisher = open(PublisherOptions::default());
     let mut next = 1;
@@ -229,7 +228,7 @@ fn a_message_has_as_many_frames_as_it_needs_each_with_its_number() {
 }
 
 #[test]
-fn a_message_has_no_more_parts_than_a_header_can_count() {
+fn part_count_fits_the_header() {
     let mut publisher = open(PublisherOptions::default());
     let mut publish =
         |length| publisher.publish(FrameHeader::default(), (length, HEADER_LENGTH + 8), 0, |buffer| Ok(buffer.len()));
@@ -243,8 +242,8 @@ fn a_message_has_no_more_parts_than_a_header_can_count() {
 }
 
 #[test]
-fn of_a_message_that_finds_no_room_nothing_is_kept() {
-    // A message that leaves more room or less, then one of 50 parts, each with a header.
+fn message_without_room_is_not_kept() {
+    // Messages that leave more or less room, then one of 50 parts, each with a header.
     let (length_max, part_length) = (64 << 10, 1_200);
     let length = 50 * part_length;
     let mut kept = [0; 2];
@@ -266,7 +265,7 @@ fn of_a_message_that_finds_no_room_nothing_is_kept() {
 }
 
 #[test]
-fn a_copy_sends_only_what_the_others_have_not() {
+fn instance_sends_only_missing_messages() {
     let mut publisher = copy(4);
     (1..=5).for_each(|number| assert_eq!(publish(&mut publisher, 8, 0).unwrap(), number));
     assert_eq!(numbers(&mut publisher), [5]);
@@ -276,14 +275,14 @@ fn a_copy_sends_only_what_the_others_have_not() {
     let mut publisher = copy(2);
     assert_eq!(publish(&mut publisher, 2_500, 0).unwrap(), 3);
     assert_eq!(numbers(&mut publisher), [3]);
-    // It is ahead of what the others had; the sequencer says where it is to go on.
+    // It is ahead of the other instances; the sequencer gives the next number.
     publisher.connected();
     opened(&mut publisher, 3, 2);
     assert_eq!(numbers(&mut publisher), [2, 3]);
 }
 
 #[test]
-fn derived_messages_that_the_stream_has_are_passed_over() {
+fn known_derived_messages_are_skipped() {
     let mut publisher = copy(4);
     assert!(publisher.skip(2) && publisher.next_number() == 3);
     assert!(!publisher.skip(3) && publisher.next_number() == 3, "not all of it is there");
@@ -299,7 +298,7 @@ fn derived_messages_that_the_stream_has_are_passed_over() {
 }
 
 #[test]
-fn derived_messages_take_half_the_window_and_half_the_memory() {
+fn derived_messages_use_half_the_limits() {
     let mut publisher = open(PublisherOptions { window_messages: 9, ..PublisherOptions::default() });
     for _ in 0..4 {
         assert!(publisher.has_room_for_derived());
@@ -316,7 +315,7 @@ fn derived_messages_take_half_the_window_and_half_the_memory() {
 }
 
 #[test]
-fn the_open_is_sent_again_until_it_is_answered_and_after_each_connection() {
+fn open_is_resent_until_answered() {
     let mut publisher = publisher(PublisherOptions::default());
     let interval_ns = publisher.options.resend_interval_ns;
     assert!(publisher.due_open(MS).is_some(), "at once");
@@ -332,20 +331,20 @@ fn the_open_is_sent_again_until_it_is_answered_and_after_each_connection() {
 }
 
 #[test]
-fn who_finds_its_session_again_goes_on_where_the_sequencer_is() {
+fn reopened_session_resumes() {
     let mut publisher = with_sent(4);
     publisher.came_back(1, 0);
     publisher.connected();
     assert!(publisher.next_frame().is_none());
     opened(&mut publisher, 3, 3);
     assert_eq!(numbers(&mut publisher), [3, 4]);
-    // The answer came twice.
+    // The answer is duplicated.
     opened(&mut publisher, 3, 2);
     assert!(numbers(&mut publisher).is_empty());
-    // 2 is there, 3 and 4 are not known to be.
+    // 2 has arrived; 3 and 4 may be lost.
     publisher.resend_overdue(20 * MS);
     assert_eq!((numbers(&mut publisher), publisher.resent()), (vec![3, 4], 2));
-    // A process that was started anew goes on behind its predecessor.
+    // A restarted process continues after its predecessor.
     let mut successor = publisher_that_found(5);
     assert_eq!(publish(&mut successor, 8, 0).unwrap(), 5);
     assert_eq!(numbers(&mut successor), [5]);
@@ -360,7 +359,7 @@ fn publisher_that_found(next_session_seq: u64) -> PublishingSession {
 }
 
 #[test]
-fn a_session_that_lacks_what_came_back_from_it_is_lost() {
+fn session_without_acknowledged_is_lost() {
     let answer = |next_session_seq| SessionOpened { token: TOKEN, next_session_seq, notices_acknowledged: 0 };
     let lost = |outcome| match outcome {
         Err(ClientError::SessionLost { session, expected, found }) => Some((session, expected, found)),
@@ -370,18 +369,18 @@ fn a_session_that_lacks_what_came_back_from_it_is_lost() {
     publisher.came_back(1, 0);
     publisher.connected();
     assert_eq!(lost(publisher.opened(3, &answer(1), 0)), Some((3, 2, 1)));
-    // Another session, while messages of this one are under way.
+    // Another session, while messages of this one are in flight.
     let mut publisher = with_sent(3);
     publisher.connected();
     assert_eq!(lost(publisher.opened(4, &answer(1), 0)), Some((3, 1, 1)));
-    // With nothing under way the other one will do.
+    // With nothing in flight, the other session is accepted.
     let mut publisher = with_sent(3);
     publisher.came_back(3, 0);
     publisher.connected();
     publisher.opened(4, &answer(7), 0).unwrap();
     assert_eq!(publish(&mut publisher, 8, 0).unwrap(), 7);
     assert_eq!(sent(&mut publisher), [(Kind::Event, 4, 7)]);
-    // A copy of a process that is ahead has seen more than it.
+    // An instance ahead of this one has seen more.
     let mut publisher = copy(0);
     (1..=3).for_each(|_| _ = publish(&mut publisher, 8, 0).unwrap());
     publisher.came_back(2, 0);
@@ -391,7 +390,7 @@ fn a_session_that_lacks_what_came_back_from_it_is_lost() {
 }
 
 #[test]
-fn what_came_back_or_is_there_already_is_not_sent() {
+fn received_frames_are_not_sent() {
     let mut publisher = open(PublisherOptions::default());
     (1..=7).for_each(|_| _ = publish(&mut publisher, 8, 0).unwrap());
     publisher.came_back(2, 0);
@@ -399,7 +398,7 @@ fn what_came_back_or_is_there_already_is_not_sent() {
     publisher.note_accepted(4, 0);
     assert_eq!((publisher.in_flight(), publisher.next_frame().map(sequence)), (5, Some(5)), "4 has not come back yet");
     assert_eq!(numbers(&mut publisher), [5, 6, 7]);
-    // The sequencer may know of more than this process has published so far.
+    // The sequencer may have more than this process has published so far.
     publisher.note_accepted(9, 0);
     publish(&mut publisher, 8, 0).unwrap();
     assert!(numbers(&mut publisher).is_empty());
@@ -410,11 +409,11 @@ fn sequence(bytes: &[u8]) -> u64 {
 }
 
 #[test]
-fn what_is_missing_is_sent_again_with_all_behind_it() {
+fn resend_starts_at_missing_frame() {
     let mut publisher = with_sent(5);
     publisher.note_missing(3, 0);
     assert_eq!((numbers(&mut publisher), publisher.resent()), (vec![3, 4, 5], 3));
-    // The two before it are there.
+    // The two before it have arrived.
     publisher.resend_overdue(20 * MS);
     assert_eq!((numbers(&mut publisher), publisher.resent()), (vec![3, 4, 5], 6));
     publisher.note_asked();
@@ -424,7 +423,7 @@ fn what_is_missing_is_sent_again_with_all_behind_it() {
 }
 
 #[test]
-fn the_last_frame_that_was_sent_asks_what_the_sequencer_has() {
+fn last_frame_probes_the_sequencer() {
     let mut publisher = open(PublisherOptions::default());
     (1..=3).for_each(|_| _ = publish(&mut publisher, 8, 0).unwrap());
     assert_eq!(publisher.last_sent(), None);
@@ -439,12 +438,12 @@ fn the_last_frame_that_was_sent_asks_what_the_sequencer_has() {
     assert_eq!(publisher.last_sent().map(sequence), Some(2));
     publisher.came_back(2, 0);
     assert_eq!(publisher.last_sent(), None);
-    // Not more often than it is worth.
+    // At most once per interval.
     let due: Vec<u64> = (0..4_000).filter(|us| publisher.take_due_probe(us * 1_000)).collect();
     assert_eq!(due, [1_000, 2_000, 3_000]);
 }
 
-/// When it sends again from the start within `until_ms`, with a look each ms.
+/// Times within `until_ms` at which it resends from the start, polled every ms.
 fn resent_at(publisher: &mut PublishingSession, from_ms: u64, until_ms: u64) -> Vec<u64> {
     let is_resent = |ms: &u64| {
         publisher.resend_overdue(ms * MS);
@@ -454,35 +453,35 @@ fn resent_at(publisher: &mut PublishingSession, from_ms: u64, until_ms: u64) -> 
 }
 
 #[test]
-fn what_does_not_come_back_is_sent_again_ever_more_seldom() {
+fn resends_back_off() {
     let mut publisher = with_sent(2);
     assert_eq!(resent_at(&mut publisher, 0, 5_200), [20, 60, 140, 300, 620, 1_260, 2_540, 3_820, 5_100]);
-    // Progress brings the short interval back; what came back doubled is none.
+    // Progress restores the short interval; a duplicate is no progress.
     publisher.came_back(1, 5_200 * MS);
     publisher.came_back(1, 5_210 * MS);
     assert_eq!(resent_at(&mut publisher, 5_200, 5_270), [5_220, 5_260]);
-    // A new connection, too.
+    // A new connection restores it too.
     publisher.connected();
     assert!(resent_at(&mut publisher, 5_270, 5_900).is_empty(), "nobody would take it");
     let answer = SessionOpened { token: TOKEN, next_session_seq: 2, notices_acknowledged: 0 };
     publisher.opened(3, &answer, 5_900 * MS).unwrap();
     assert_eq!(numbers(&mut publisher), [2]);
     assert_eq!(resent_at(&mut publisher, 5_900, 5_970), [5_920, 5_960]);
-    // What the sequencer has is not sent again, though it has not come back.
+    // Frames that the sequencer has are not resent, though they have not come back.
     publisher.note_accepted(2, 6_000 * MS);
     assert!(resent_at(&mut publisher, 6_000, 9_000).is_empty());
 }
 
 #[test]
-fn what_was_not_sent_yet_is_not_waited_for() {
-    // Kept at time 0, sent at 20 ms: until then nothing is overdue, and the interval stays what it is.
+fn unsent_frames_are_never_overdue() {
+    // Kept at time 0, sent at 20 ms: until then nothing is overdue, and the interval stays the same.
     let mut publisher = open(PublisherOptions::default());
     publish(&mut publisher, 8, 0).unwrap();
     publisher.resend_overdue(20 * MS);
     assert_eq!(numbers(&mut publisher), [1]);
     publisher.resend_overdue(40 * MS);
     assert_eq!((numbers(&mut publisher), publisher.resent()), (vec![1], 1));
-    // Numbers that were passed over are not under way either.
+    // Skipped numbers are not in flight either.
     let mut publisher = copy(0);
     publisher.set_next_derived(10);
     publisher.resend_overdue(500 * MS);
@@ -493,7 +492,7 @@ fn what_was_not_sent_yet_is_not_waited_for() {
 }
 
 #[test]
-fn a_look_is_due_while_something_is_under_way() {
+fn look_is_due_while_frames_in_flight() {
     let is_due = |publisher: &mut PublishingSession| {
         publisher.note_slept();
         publisher.take_due_look()
@@ -519,7 +518,7 @@ fn a_look_is_due_while_something_is_under_way() {
 }
 
 #[test]
-fn who_hears_nothing_asks_but_not_while_the_stream_takes_nothing() {
+fn held_publisher_asks_no_questions() {
     let mut publisher = with_sent(1);
     let stalled = |publisher: &mut PublishingSession, ms| publisher.take_due_question(ms * MS);
     assert!(!stalled(&mut publisher, 0) && !stalled(&mut publisher, 19) && stalled(&mut publisher, 20));
@@ -530,6 +529,6 @@ fn who_hears_nothing_asks_but_not_while_the_stream_takes_nothing() {
 }
 
 #[test]
-fn a_timer_is_asked_for_by_a_frame_of_its_kind() {
+fn timer_request_has_its_own_kind() {
     assert_eq!(PublishingSession::timer_header().kind, Kind::TimerRequest);
 }

@@ -1,4 +1,4 @@
-//! A server's packet is taken only where it belongs.
+//! A server's packet is taken only in the right state.
 
 use super::*;
 use gapless_wire::soup::{write_login_accepted, write_sequenced};
@@ -16,7 +16,7 @@ fn accepted(name: &str, sequence: u64) -> ServerPacket<'static> {
 }
 
 #[test]
-fn messages_are_counted_from_where_the_login_began() {
+fn numbering_starts_at_the_login() {
     let mut reading = SoupReading::new(&request(7));
     assert!(!reading.take(&ServerPacket::Debug(b"hello")).unwrap());
     assert!(!reading.take(&accepted("MONDAY", 7)).unwrap());
@@ -29,7 +29,7 @@ fn messages_are_counted_from_where_the_login_began() {
 }
 
 #[test]
-fn what_is_out_of_place_ends_it() {
+fn out_of_place_packet_ends_rewind() {
     for packet in [ServerPacket::Sequenced(b""), ServerPacket::Heartbeat, ServerPacket::EndOfSession] {
         let outcome = SoupReading::new(&request(1)).take(&packet);
         assert!(matches!(outcome, Err(RewindError::OutOfPlace(_))), "{packet:?}: {outcome:?}");
@@ -49,7 +49,7 @@ fn what_is_out_of_place_ends_it() {
 }
 
 #[test]
-fn what_is_not_taken_stays_with_the_server() {
+fn unread_messages_stay_at_the_server() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut rewind = Rewind::open(listener.local_addr().unwrap(), &request(1), 0).unwrap();
     let (mut server, _) = listener.accept().unwrap();

@@ -1,9 +1,8 @@
-//! Texts that are no file of a stream, and the place of the error. Each key is compared with the option that it
-//! becomes, in the sequencer's crate.
+//! Invalid stream files, and the place of the error. The crate of the sequencer compares each key with its option.
 
 use super::*;
 
-/// `text` is refused at `line`, with all of `words`.
+/// Asserts that `text` is refused at `line`, with all of `words`.
 #[track_caller]
 fn refuses(text: &str, line: usize, words: &[&str]) {
     let found = match StreamConfig::parse(text, "s.toml") {
@@ -17,7 +16,7 @@ fn refuses(text: &str, line: usize, words: &[&str]) {
 }
 
 #[test]
-fn what_is_no_configuration_at_all_is_refused() {
+fn invalid_configuration_is_refused() {
     refuses("[stream]\ndirectory = \n", 2, &[]);
     refuses("[stream]\ndirectory = \"d\"\ndirectory = \"e\"", 3, &["duplicate"]);
     refuses("[stream]\ndirectory = \"d\"\n[surprise]\nx = 1", 3, &["surprise: unknown", "stream, journal"]);
@@ -27,7 +26,7 @@ fn what_is_no_configuration_at_all_is_refused() {
 }
 
 #[test]
-fn a_relative_directory_is_relative_to_the_file() {
+fn directory_is_relative_to_the_file() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("s.toml");
     for (directory, expected) in [("orders", place.path().join("orders")), ("/absolute", "/absolute".into())] {
