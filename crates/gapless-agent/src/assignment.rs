@@ -1,18 +1,17 @@
-//! [`ThreadAssignment`]: a plan's threads before they run: which agent runs on which, and how each is woken.
+//! [`ThreadAssignment`]: the threads of a plan before they run: their agents and their wakers.
 
 use crate::plan::ThreadPlan;
 use crate::wake::Waker;
 use std::io;
 
-/// A plan with a waker for each of its threads.
 pub struct ThreadAssignment<R> {
     pub plan: ThreadPlan<R>,
-    /// The waker of each of its threads, in the same order.
+    /// Wakers of its threads, in the same order.
     pub wakers: Vec<Waker>,
 }
 
 impl<R: Copy + Eq> ThreadAssignment<R> {
-    /// Makes the wakers of `plan`.
+    /// Creates the wakers of `plan`.
     ///
     /// # Errors
     /// The operating system has no more descriptors.
@@ -27,17 +26,17 @@ impl<R: Copy + Eq> ThreadAssignment<R> {
         self.plan.thread_of(role).is_some()
     }
 
-    /// Wakes the thread of the agent of this role.
+    /// Returns the waker of the thread of the agent with this role.
     ///
     /// # Panics
-    /// If the plan has none.
+    /// If the plan has no such agent.
     #[must_use]
     pub fn waker(&self, role: R) -> Waker {
         let thread = self.plan.thread_of(role).expect("the plan has the agent");
         self.wakers[thread].clone()
     }
 
-    /// The wakers of those of `roles` that run on another thread than `from` (`None`: a helper thread), each once.
+    /// Wakers of the agents in `roles` that run on another thread than `from` (`None`: a helper thread), each once.
     #[must_use]
     pub fn downstream(&self, from: Option<R>, roles: &[R]) -> Vec<Waker> {
         let own = from.and_then(|from| self.plan.thread_of(from));

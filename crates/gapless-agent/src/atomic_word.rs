@@ -1,7 +1,7 @@
-//! The atomics that this crate's ordering arguments are written against.
+//! Atomics for which this crate's ordering arguments are written.
 //!
-//! [`crate::park_flag`] and [`crate::latch`] are generic over [`AtomicWord`], so that loom checks
-//! the very code that ships. No other module needs it.
+//! [`crate::park_flag`] and [`crate::latch`] are generic over [`AtomicWord`], so that loom checks the shipped code itself. No other module
+//! uses it.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -13,9 +13,9 @@ pub trait AtomicWord: Send + Sync {
     fn load(&self, ordering: Ordering) -> u64;
     /// Atomic store.
     fn store(&self, value: u64, ordering: Ordering);
-    /// Atomic exchange; gives the old value.
+    /// Atomic exchange; returns the old value.
     fn swap(&self, value: u64, ordering: Ordering) -> u64;
-    /// Stores `new` if the word holds `current`; says whether it did.
+    /// Stores `new` if the word holds `current`; returns whether it did.
     fn replace(&self, current: u64, new: u64, ordering: Ordering) -> bool;
     /// A fence among words of this kind.
     fn fence(ordering: Ordering);
@@ -40,7 +40,7 @@ impl AtomicWord for AtomicU64 {
     }
     #[inline(always)]
     fn replace(&self, current: u64, new: u64, ordering: Ordering) -> bool {
-        // A failed exchange reads nothing that anyone relies on.
+        // The value read by a failed exchange is not used.
         self.compare_exchange(current, new, ordering, Ordering::Relaxed).is_ok()
     }
     #[inline(always)]

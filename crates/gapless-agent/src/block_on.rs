@@ -1,4 +1,4 @@
-//! [`block_on`]: drives a future to its end on this thread.
+//! [`block_on`]: runs a future to completion on this thread.
 
 use std::future::Future;
 use std::pin::pin;
@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Instant;
 
-/// Drives a future to its end on this thread.
+/// Runs a future to completion on this thread.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     match block_on_until(future, None) {
         Some(output) => output,
@@ -16,7 +16,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Drives a future on this thread to its end, or until `deadline`: `None`.
+/// Runs a future on this thread to completion; `None` if `deadline` passes before that.
 pub fn block_on_until<F: Future>(future: F, deadline: Option<Instant>) -> Option<F::Output> {
     let woken = Arc::new(Woken { is_woken: AtomicBool::new(false), thread: std::thread::current() });
     let waker = Waker::from(Arc::clone(&woken));
@@ -26,7 +26,7 @@ pub fn block_on_until<F: Future>(future: F, deadline: Option<Instant>) -> Option
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return Some(output);
         }
-        // What the future waits for by itself on this thread may have taken the end of a sleep that was meant for here.
+        // A wait inside the future on this thread may have consumed the unpark meant for this sleep.
         if woken.is_woken.swap(false, Ordering::Acquire) {
             continue;
         }
@@ -38,7 +38,7 @@ pub fn block_on_until<F: Future>(future: F, deadline: Option<Instant>) -> Option
     }
 }
 
-/// One [`block_on`] of a thread, of which others may run inside it.
+/// Waker of one [`block_on`]; several may be nested on a thread.
 struct Woken {
     is_woken: AtomicBool,
     thread: Thread,
@@ -52,7 +52,7 @@ impl Wake for Woken {
     }
 }
 
-/// Ends the sleep of this thread.
+/// Returns a waker that unparks this thread.
 #[must_use]
 pub fn thread_waker() -> Waker {
     struct Unpark(Thread);
@@ -70,7 +70,7 @@ mod tests {
     use std::future::poll_fn;
     use std::time::Duration;
 
-    /// Ready at the second look, which it asks for at the first.
+    /// A future that is ready at the second poll, which it requests at the first.
     async fn looks_twice(mut at_first: impl FnMut()) {
         let mut is_first = true;
         poll_fn(|task| {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn one_inside_another_takes_no_wake_up_of_it() {
+    fn nested_block_on_keeps_outer_wake_up() {
         let (ends, ended) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             block_on(looks_twice(|| block_on(looks_twice(|| ()))));

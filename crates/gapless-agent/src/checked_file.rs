@@ -1,5 +1,5 @@
-//! [`open`], [`read`], [`create`], [`remove`], [`rename`]: files by their path, as [`Folder`] opens them. Nothing is followed or believed that another user may have
-//! put there, nothing is waited for, and nothing is read without a limit.
+//! [`open`], [`read`], [`create`], [`remove`], [`rename`]: files by path, opened as by [`Folder`]. Links and files placed by another user
+//! are not trusted, no operation blocks, and every read has a limit.
 
 use crate::folder::Folder;
 use rustix::fs::{Mode, OFlags};
@@ -9,13 +9,13 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// Attempts at a file that others create and remove meanwhile.
+/// Attempts at opening a file that others create and remove concurrently.
 const TRIES: u32 = 8;
 
 /// Opens a file for reading.
 ///
 /// # Errors
-/// As [`Folder::open_file`]; `NotFound` if there is none.
+/// As for [`Folder::open_file`]; `NotFound` if it does not exist.
 pub fn open(path: &Path) -> io::Result<File> {
     open_with(path, OFlags::RDONLY)
 }
@@ -23,15 +23,15 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// Opens a file for reading and writing.
 ///
 /// # Errors
-/// As [`open`].
+/// As for [`open`].
 pub fn open_to_write(path: &Path) -> io::Result<File> {
     open_with(path, OFlags::RDWR)
 }
 
-/// Opens a file for reading and writing, and creates one that is missing with this mode, as [`create`] does.
+/// Opens a file for reading and writing, or creates it with this mode, like [`create`].
 ///
 /// # Errors
-/// As [`open`].
+/// As for [`open`].
 pub fn open_or_create(path: &Path, mode: u32) -> io::Result<File> {
     let (folder, name) = folder_of(path)?;
     for _ in 0..TRIES {
@@ -46,20 +46,20 @@ pub fn open_or_create(path: &Path, mode: u32) -> io::Result<File> {
     Err(io::Error::other("others remove it again and again"))
 }
 
-/// Creates a file for reading and writing in the place of what has that name: nothing that a link leads to is opened, and another name
-/// of what was there keeps it. In another user's folder it is that user's, where this process may give it away.
+/// Creates a file for reading and writing, replacing a file of that name. A link of that name is not followed; other hard links of a
+/// replaced file keep its contents. In another user's folder the new file is given to that user, if this process may do that.
 ///
 /// # Errors
-/// The system's.
+/// An error of the operating system.
 pub fn create(path: &Path, mode: u32) -> io::Result<File> {
     let (folder, name) = folder_of(path)?;
     folder.create_file(name, Mode::from_raw_mode(mode)).inspect(|file| folder.give(file))
 }
 
-/// As [`create`], where nothing has that name.
+/// Like [`create`], if no file of that name exists.
 ///
 /// # Errors
-/// As [`create`].
+/// As for [`create`].
 pub fn create_new(path: &Path, mode: u32) -> io::Result<File> {
     let (folder, name) = folder_of(path)?;
     folder.create_new_file(name, Mode::from_raw_mode(mode)).inspect(|file| folder.give(file))
@@ -68,23 +68,23 @@ pub fn create_new(path: &Path, mode: u32) -> io::Result<File> {
 /// Reads a file of at most `bytes_max` bytes.
 ///
 /// # Errors
-/// As [`open`]; `FileTooLarge` with both lengths.
+/// As for [`open`]; `FileTooLarge` with both lengths.
 pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     read_from(&open(path)?, bytes_max)
 }
 
-/// Reads a file of text of at most `bytes_max` bytes.
+/// Reads a text file of at most `bytes_max` bytes.
 ///
 /// # Errors
-/// As [`read`]; `InvalidData` if it is not UTF-8.
+/// As for [`read`]; `InvalidData` if it is not UTF-8.
 pub fn read_to_string(path: &Path, bytes_max: u64) -> io::Result<String> {
     String::from_utf8(read(path, bytes_max)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8"))
 }
 
-/// Reads the rest of an open file, which may have `bytes_max` bytes at most.
+/// Reads the rest of an open file, at most `bytes_max` bytes.
 ///
 /// # Errors
-/// As [`read`].
+/// As for [`read`].
 pub fn read_from(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
     let too_long = |length: u64| {
         let text = format!("it has {length} bytes or more, and {bytes_max} at most are read");
@@ -95,16 +95,15 @@ pub fn read_from(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
         return too_long(length);
     }
     let mut bytes = Vec::new();
-    // It may grow meanwhile.
+    // The file may grow concurrently.
     let read = file.take(bytes_max + 1).read_to_end(&mut bytes)? as u64;
     if read > bytes_max { too_long(read) } else { Ok(bytes) }
 }
 
-/// Puts a file with these bytes in the place of what has that name; until it is whole its name ends in `.new`. Nothing is put on the
-/// device.
+/// Replaces a file by one with these bytes. It is written under a name ending in `.new` first. Syncs nothing to the device.
 ///
 /// # Errors
-/// As [`create`].
+/// As for [`create`].
 pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let (folder, name) = folder_of(path)?;
     let mut unfinished = name.to_owned();
@@ -118,25 +117,25 @@ pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 /// Removes a file or a link.
 ///
 /// # Errors
-/// As [`Folder::open`] of its folder; `NotFound` if there is none.
+/// As for [`Folder::open`] of its folder; `NotFound` if it does not exist.
 pub fn remove(path: impl AsRef<Path>) -> io::Result<()> {
     let (folder, name) = folder_of(path.as_ref())?;
     found(folder.remove(name)?)
 }
 
-/// Removes a folder with all that it holds, a file or a link.
+/// Removes a folder with its contents, a file or a link.
 ///
 /// # Errors
-/// As [`Folder::remove_tree`] and [`remove`].
+/// As for [`Folder::remove_tree`] and [`remove`].
 pub fn remove_tree(path: impl AsRef<Path>) -> io::Result<()> {
     let (folder, name) = folder_of(path.as_ref())?;
     found(folder.remove_tree(name)?)
 }
 
-/// Gives a file or a folder another name, in the place of a file that has it.
+/// Renames a file or a folder, replacing a file of the new name.
 ///
 /// # Errors
-/// As [`Folder::open`] of both folders; `NotFound` if there is no such file.
+/// As for [`Folder::open`] of both folders; `NotFound` if it does not exist.
 pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
     let (from, to) = (folder_of(from.as_ref())?, folder_of(to.as_ref())?);
     Ok(rustix::fs::renameat(&from.0, from.1, &to.0, to.1)?)
@@ -162,7 +161,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn files_are_read_up_to_their_limit() {
+    fn files_are_read_up_to_the_limit() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         assert_eq!(read(&path, 3).unwrap_err().kind(), io::ErrorKind::NotFound);
@@ -171,12 +170,12 @@ mod tests {
         let error = read(&path, 2).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
         assert_eq!(error.to_string(), "it has 3 bytes or more, and 2 at most are read");
-        // Nothing is read of one without end.
+        // An endless file is refused without reading.
         File::create(&path).unwrap().set_len(1 << 40).unwrap();
         assert_eq!(read(&path, 1 << 20).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
         std::fs::write(&path, [0xff]).unwrap();
         assert_eq!(read_to_string(&path, 3).unwrap_err().kind(), io::ErrorKind::InvalidData);
-        // The length of such a file is not told before.
+        // The length of such a file is not known in advance.
         let told = read_from(&File::open("/dev/zero").unwrap(), 1000).unwrap_err().to_string();
         assert!(told.contains("1000 at most"), "{told}");
     }
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn names_change_in_their_folder_alone() {
+    fn rename_stays_in_its_folder() {
         let root = tempfile::tempdir().unwrap();
         let at = |name: &str| root.path().join(name);
         for folder in ["home/index", "home/b", "private/index"] {

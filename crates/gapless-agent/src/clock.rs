@@ -1,9 +1,8 @@
-//! `Clock`: monotonic time for time-outs, and by D8 epoch time that no jump of the wall clock disturbs.
+//! `Clock`: monotonic time for timeouts, and epoch time that is not disturbed by jumps of the wall clock (decision D8).
 //!
-//! Read once per duty cycle; also by drivers that measure latency. The time line is a chain of
-//! straight pieces, renewed every half second by whichever reader finds the piece
-//! expired: each begins where the last one ended, and leans towards the wall clock by at most
-//! [`SLEW_PPM_MAX`]. Clones share the pieces; what is above must never read the system's clocks itself.
+//! Read once per duty cycle, and by drivers that measure latency. The timeline is a chain of linear pieces. Every half second it is renewed
+//! by the first reader that finds the current piece expired. Each piece begins at the end of the last one, and slews towards the wall clock
+//! by at most [`SLEW_PPM_MAX`]. Clones share the pieces. Higher crates must never read the system's clocks themselves.
 
 mod source;
 mod timeline;
@@ -24,7 +23,7 @@ use timeline::{PIECE_WORDS, Piece, Renewal};
 pub use timeline::SLEW_PPM_MAX;
 pub use virtual_time::VirtualTime;
 
-/// Which counter a clock reads.
+/// Counter that a clock reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ClockKind {
     /// The system's monotonic clock.
@@ -36,8 +35,7 @@ pub enum ClockKind {
     Virtual,
 }
 
-/// A clock. Clones are cheap and agree on the time; each is for one thread (`Send`, not `Sync`)
-/// and never goes back.
+/// A clock. Clones are cheap and agree on the time; each is for one thread (`Send`, not `Sync`) and never goes back.
 ///
 /// ```
 /// # mod gapless { pub mod threads { pub use gapless_agent::{Clock, VirtualTime}; } }
@@ -51,8 +49,8 @@ pub enum ClockKind {
 #[derive(Debug)]
 pub struct Clock {
     shared: Arc<SharedClock>,
-    /// The greatest readings given: a clone that has just seen a piece expire may be told of one
-    /// that began a moment earlier and runs slower.
+    /// Greatest readings so far. A clone that has just seen a piece expire may get the new piece of another reader, which began a moment
+    /// earlier and runs slower.
     last: Cell<Now>,
 }
 
@@ -70,7 +68,7 @@ impl Clock {
         Self::over(Source::System)
     }
 
-    /// The time stamp counter. Measures its rate for 10 ms.
+    /// Clock on the time stamp counter. Calibrates it for 10 ms.
     ///
     /// # Errors
     /// [`Error::TscUnusable`] with the reason if it cannot serve as a clock here.
@@ -85,7 +83,7 @@ impl Clock {
         Self::over(Source::Virtual(time.clone()))
     }
 
-    /// The time stamp counter where it can serve, else the system clock and a note that says why.
+    /// Clock on the time stamp counter if it is usable, else the system clock and the reason.
     #[must_use]
     pub fn fastest() -> (Self, Option<String>) {
         match Self::tsc() {
@@ -100,7 +98,7 @@ impl Clock {
         Self { shared: Arc::new(shared), last: Cell::new(Now::default()) }
     }
 
-    /// The time. Never less than this clone gave before.
+    /// Current time. Never less than an earlier reading of this clone.
     #[inline]
     #[must_use]
     pub fn now(&self) -> Now {
@@ -118,30 +116,29 @@ impl Clock {
         now
     }
 
-    /// Nanoseconds of monotonic time, as in [`Now::monotonic_ns`].
+    /// Monotonic time, ns, as in [`Now::monotonic_ns`].
     #[inline]
     #[must_use]
     pub fn monotonic_ns(&self) -> u64 {
         self.now().monotonic_ns
     }
 
-    /// The bare counter, for a short distance measured twice: the cheapest reading there is.
-    /// [`Clock::ticks_to_ns`] turns a difference into nanoseconds. The processor may take the time
-    /// stamp counter some nanoseconds early, while instructions before it are under way.
+    /// Raw counter, for measuring short intervals: the cheapest reading. [`Clock::ticks_to_ns`] converts a difference to nanoseconds. The
+    /// processor may read the time stamp counter a few nanoseconds early, while earlier instructions are in flight.
     #[inline]
     #[must_use]
     pub fn ticks(&self) -> u64 {
         self.shared.source.raw()
     }
 
-    /// Nanoseconds in a difference of [`Clock::ticks`], by the present rate.
+    /// Converts a difference of [`Clock::ticks`] to nanoseconds, at the current rate.
     #[inline]
     #[must_use]
     pub fn ticks_to_ns(&self, ticks: u64) -> u64 {
         Piece::from_words(self.shared.piece.read()).ticks_to_ns(ticks)
     }
 
-    /// Which counter it reads.
+    /// Counter that it reads.
     #[must_use]
     pub fn kind(&self) -> ClockKind {
         match self.shared.source {
@@ -151,25 +148,25 @@ impl Clock {
         }
     }
 
-    /// How far the wall clock is ahead of `epoch_ns`, in nanoseconds: what is still to be slewed.
+    /// Offset of the wall clock from `epoch_ns`, ns: the rest to be slewed.
     #[must_use]
     pub fn wall_clock_offset_ns(&self) -> i64 {
         let wall_ns = self.shared.source.sample().wall_ns;
         timeline::difference_ns(wall_ns, self.now().epoch_ns)
     }
 
-    /// The piece that follows `expired`, made by this reader or by another.
+    /// Returns the piece after `expired`, made by this reader or another.
     #[cold]
     fn renew(&self, expired: &Piece, monotonic_ns: u64) -> Piece {
         let shared = &*self.shared;
         let renewal = if expired.is_long_over(monotonic_ns) {
-            // The process was stopped or the machine slept: the old piece is no longer worth reading.
+            // The process was stopped or the machine slept: the old piece is no longer usable.
             shared.renewal.lock().unwrap_or_else(PoisonError::into_inner)
         } else {
             match shared.renewal.try_lock() {
                 Ok(renewal) => renewal,
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                // Another reader is at it. The old piece is good for a while.
+                // Another reader is renewing it. The old piece is good for a while.
                 Err(TryLockError::WouldBlock) => return Piece::from_words(shared.piece.read()),
             }
         };

@@ -1,9 +1,9 @@
-//! Counters that cost nothing to update and that another process can read.
+//! Counters that cost almost nothing to update and that another process can read.
 //!
-//! Agents own [`Counter`]s and store to them while messages flow: one relaxed store to a cache line
-//! of its own, no lock, no system call. [`CountersReader`], in any process, copies the file. The
-//! layout is in [`descriptor`]. [`Counters::create`] counts in a mapping of the file; [`CountersWriter`] writes into the file
-//! what was counted in memory, so that no damage to it ends the process that counts. Nobody else maps it.
+//! Agents own [`Counter`]s and store to them while messages flow: one relaxed store to a cache line of its own, no lock, no system call.
+//! [`CountersReader`], in any process, copies the file. The layout is in [`descriptor`]. [`Counters::create`] counts in a mapping of the
+//! file. [`CountersWriter`] copies counts from memory into the file, so that damage to the file cannot end the counting process. No other
+//! process maps the file.
 
 pub mod descriptor;
 mod file;
@@ -25,8 +25,8 @@ use file::OwnedFile;
 pub use reader::CountersReader;
 pub use writer::{CountersWriter, WrittenCounters};
 
-/// A set of counters, in a file or in memory. Dropping it removes the file; counters that are
-/// still in use stay valid and are no longer seen by anybody.
+/// A set of counters, in a file or in memory. Dropping it removes the file; counters still in use stay valid, but other processes no longer
+/// see them.
 ///
 /// ```
 /// # let directory = tempfile::tempdir().unwrap();
@@ -50,14 +50,14 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Creates the file for up to `capacity` (1 to 65,536) counters; it takes 256 bytes for each,
-    /// all allocated here. A file left by a process that has died is replaced.
+    /// Creates the file for up to `capacity` (1 to 65,536) counters; it takes 256 bytes for each, all allocated here. A file left by a dead
+    /// process is replaced.
     ///
-    /// They are counted in a mapping of the file: whoever shortens it ends this process by `SIGBUS`. [`CountersWriter`] does without.
+    /// Counting writes to a mapping of the file: a process that truncates the file ends this one by `SIGBUS`. [`CountersWriter`] avoids
+    /// that.
     ///
     /// # Errors
-    /// [`Error::CountersFull`] for a capacity out of range; [`Error::CountersInUse`] if its owner
-    /// lives; [`Error::CountersIo`].
+    /// [`Error::CountersFull`] for a capacity out of range; [`Error::CountersInUse`] if its owner is alive; [`Error::CountersIo`].
     pub fn create(path: impl AsRef<Path>, capacity: usize) -> Result<Self, Error> {
         check_capacity(capacity)?;
         let file = OwnedFile::create(path.as_ref(), &descriptor::blank(capacity))?;
@@ -68,7 +68,7 @@ impl Counters {
         Ok(Self::over(mapping, capacity, Some(file)))
     }
 
-    /// Counters that no other process sees: for the simulator and for tests; and for a [`CountersWriter`] to show.
+    /// Creates counters that no other process sees: for the simulator, for tests, and for publishing by a [`CountersWriter`].
     ///
     /// # Errors
     /// [`Error::CountersFull`] for a capacity out of range; [`Error::CountersIo`] without memory.
@@ -88,7 +88,7 @@ impl Counters {
         Self { region: Arc::new(Region { mapping }), labels: Mutex::new(Vec::new()), capacity, file }
     }
 
-    /// Adds a counter that stands at 0.
+    /// Adds a counter with the value 0.
     ///
     /// # Errors
     /// [`Error::CounterLabel`] if the label is empty, over 124 bytes, has control characters or
@@ -120,14 +120,14 @@ impl Counters {
         Ok(Counter { value, _region: self.region.clone(), _one_writer: PhantomData })
     }
 
-    /// Labels and values, in the order of their adding.
+    /// Labels and values, in the order of addition.
     #[must_use]
     pub fn values(&self) -> Vec<(String, u64)> {
         let labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
         labels.iter().cloned().zip(self.region.values(self.capacity, labels.len())).collect()
     }
 
-    /// The file, unless in memory.
+    /// Path of the file; `None` in memory.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.file.as_ref().map(OwnedFile::path)
@@ -142,8 +142,7 @@ fn check_capacity(capacity: usize) -> Result<(), Error> {
     }
 }
 
-/// One counter. Its holder is its one writer. It can be handed to another thread and not
-/// be shared by two.
+/// A counter with a single writer, its owner. It can be moved to another thread, but not shared.
 pub struct Counter {
     value: *const AtomicU64,
     _region: Arc<Region>,
@@ -151,25 +150,23 @@ pub struct Counter {
     _one_writer: PhantomData<std::cell::Cell<u64>>,
 }
 
-// SAFETY: the pointer is to an atomic in the region that `_region` keeps mapped; nothing about it
-// belongs to a thread.
+// SAFETY: the pointer is to an atomic in the region that `_region` keeps mapped; nothing about it depends on the thread.
 unsafe impl Send for Counter {}
 
 impl Counter {
     /// Sets the value: one relaxed store.
     #[inline]
     pub fn set(&self, value: u64) {
-        // Relaxed: each value stands for itself; pairs with nothing.
+        // Relaxed: each value is independent; pairs with nothing.
         self.word().store(value.to_le(), Ordering::Relaxed);
     }
 
-    /// Adds to the value, wrapping around: a load and a store of the own cache line, no locked instruction.
+    /// Adds to the value, wrapping around: a load and a store of its own cache line, no locked instruction.
     #[inline]
     pub fn add(&self, value: u64) {
         self.set(self.get().wrapping_add(value));
     }
 
-    /// The value.
     #[inline]
     #[must_use]
     pub fn get(&self) -> u64 {
@@ -177,13 +174,13 @@ impl Counter {
         u64::from_le(self.word().load(Ordering::Relaxed))
     }
 
-    /// A look at this counter for other threads of the process.
+    /// Read access to this counter for other threads of the process.
     #[must_use]
     pub fn view(&self) -> CounterView {
         CounterView { value: self.value, _region: Arc::clone(&self._region) }
     }
 
-    /// The same counter for many writers, each of whose additions is a locked instruction.
+    /// Converts it to a counter with many writers, whose additions are locked instructions.
     #[must_use]
     pub fn shared(self) -> SharedCounter {
         const { assert!(cfg!(target_endian = "little"), "a locked addition is to a word of the file's byte order") };
@@ -192,8 +189,7 @@ impl Counter {
 
     #[inline]
     fn word(&self) -> &AtomicU64 {
-        // SAFETY: made by `Region::u64_at`, so aligned and inside the region, which `_region` keeps
-        // mapped; only accessed as an atomic.
+        // SAFETY: made by `Region::u64_at`, so aligned and inside the region, which `_region` keeps mapped; only accessed as an atomic.
         unsafe { &*self.value }
     }
 }
@@ -204,7 +200,7 @@ impl fmt::Debug for Counter {
     }
 }
 
-/// One counter that many threads write. Made by [`Counter::shared`]; clones are the same counter.
+/// A counter with many writers. Made by [`Counter::shared`]; clones are the same counter.
 #[derive(Clone, Debug)]
 pub struct SharedCounter(CounterView);
 
@@ -212,19 +208,19 @@ impl SharedCounter {
     /// Adds to the value, wrapping around.
     #[inline]
     pub fn add(&self, value: u64) {
-        // Relaxed: each value stands for itself; pairs with nothing.
+        // Relaxed: each value is independent; pairs with nothing.
         self.0.word().fetch_add(value, Ordering::Relaxed);
     }
 
     /// Sets the value.
     #[inline]
     pub fn set(&self, value: u64) {
-        // Relaxed: as in `add`.
+        // Relaxed: like `add`.
         self.0.word().store(value, Ordering::Relaxed);
     }
 }
 
-/// Reads one counter from any thread of the process that writes it.
+/// Read access to one counter from any thread of its process.
 #[derive(Clone)]
 pub struct CounterView {
     value: *const AtomicU64,
@@ -237,11 +233,10 @@ unsafe impl Send for CounterView {}
 unsafe impl Sync for CounterView {}
 
 impl CounterView {
-    /// The value.
     #[inline]
     #[must_use]
     pub fn get(&self) -> u64 {
-        // Relaxed: each value stands for itself; pairs with nothing.
+        // Relaxed: each value is independent; pairs with nothing.
         u64::from_le(self.word().load(Ordering::Relaxed))
     }
 
@@ -258,7 +253,7 @@ impl fmt::Debug for CounterView {
     }
 }
 
-/// The mapped memory. All access is atomic, since other processes may look.
+/// The mapped memory. All access is atomic, because other processes may read it.
 #[derive(Debug)]
 struct Region {
     mapping: MmapRaw,
@@ -267,9 +262,9 @@ struct Region {
 impl Region {
     fn u32_at(&self, offset: usize) -> &AtomicU32 {
         assert!(offset.is_multiple_of(4) && offset + 4 <= self.mapping.len(), "offset {offset} is not in the region");
-        // SAFETY: inside the mapping and aligned (a mapping begins on a page), as just checked; the
-        // mapping lives as long as `self`, and nobody makes a plain reference into it. A file that
-        // is shortened under it, which its mode 0600 leaves to its owner, is a signal and no other memory.
+        // SAFETY: inside the mapping and aligned (a mapping begins on a page), as just checked; the mapping lives as long as `self`, and no
+        // plain reference into it exists. If the file is truncated under it, which its mode 0600 permits only to its owner, an access
+        // raises a signal and reads no other memory.
         unsafe { &*self.mapping.as_ptr().add(offset).cast::<AtomicU32>() }
     }
 
@@ -279,16 +274,16 @@ impl Region {
         unsafe { &*self.mapping.as_ptr().add(offset).cast::<AtomicU64>() }
     }
 
-    /// How many labels are complete.
+    /// Number of complete labels.
     fn used(&self) -> usize {
-        // Acquire: pairs with the Release of `Counters::add`, so the labels are there that are counted.
+        // Acquire: pairs with the Release of `Counters::add`, so that the counted labels are visible.
         u32::from_le(self.u32_at(descriptor::USED_OFFSET).load(Ordering::Acquire)) as usize
     }
 
-    /// The first values.
+    /// First `used` values.
     fn values(&self, capacity: usize, used: usize) -> Vec<u64> {
         let word = |index| self.u64_at(descriptor::value_offset(capacity, index));
-        // Relaxed: each value stands for itself; pairs with nothing.
+        // Relaxed: each value is independent; pairs with nothing.
         (0..used).map(|index| u64::from_le(word(index).load(Ordering::Relaxed))).collect()
     }
 }

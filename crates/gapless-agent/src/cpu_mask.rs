@@ -1,7 +1,7 @@
-//! `CpuMask`: a set of logical CPUs, as people write it, checked against the machine.
+//! `CpuMask`: a set of logical CPUs, in its text form, checked against the machine.
 //!
-//! Threads pin themselves; nobody pins another. A mask that this machine cannot honour is a
-//! [`PinWarning`] and the thread stays where it was: a published command line runs on any machine.
+//! Threads pin only themselves. A mask that this machine cannot honour is a [`PinWarning`] and the thread stays unpinned: a published
+//! command line must run on any machine.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,10 +11,10 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::error::Error;
 
-/// How many logical CPUs a mask can name: 0 to 1023.
+/// Number of logical CPUs that a mask can name: 0 to 1023.
 pub const CPUS_MAX: usize = 1024;
 
-/// Where threads of this process ran before the first of them was pinned.
+/// CPUs allowed to this process's threads before the first one was pinned.
 static UNPINNED: OnceLock<CpuMask> = OnceLock::new();
 
 /// A set of logical CPUs. As text: `[1]`, `[2,3]`, `1`, `2-3`, `[0,4-7]`.
@@ -26,7 +26,7 @@ pub struct CpuMask {
 impl CpuMask {
     const EMPTY: Self = Self { words: [0; CPUS_MAX / 64] };
 
-    /// A mask of these CPUs; `None` if there are none or one is above 1023.
+    /// A mask of these CPUs; `None` if the list is empty or has a CPU above 1023.
     #[must_use]
     pub fn of(cpus: &[usize]) -> Option<Self> {
         let mut mask = Self::EMPTY;
@@ -42,32 +42,32 @@ impl CpuMask {
         self.words.get(cpu / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1)
     }
 
-    /// How many CPUs it names.
+    /// Number of CPUs in it.
     #[must_use]
     pub fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// The CPUs, in ascending order.
+    /// CPUs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         (0..CPUS_MAX).filter(|&cpu| self.contains(cpu))
     }
 
-    /// The CPUs that are online in this machine.
+    /// CPUs that are online in this machine.
     #[must_use]
     pub fn of_machine() -> Self {
         std::fs::read_to_string("/sys/devices/system/cpu/online")
             .ok()
             .and_then(|text| text.parse().ok())
             .or_else(|| Self::of_current_thread().ok())
-            // A thread runs on some CPU, so there is one.
+            // A thread runs on some CPU, so there is at least one.
             .unwrap_or(Self { words: [u64::MAX; CPUS_MAX / 64] })
     }
 
-    /// The CPUs on which the calling thread may run.
+    /// CPUs on which the calling thread may run.
     ///
     /// # Errors
-    /// The system's, in a sandbox that forbids the question.
+    /// An error of the operating system, in a sandbox that forbids the query.
     pub fn of_current_thread() -> std::io::Result<Self> {
         let set = sched_getaffinity(None)?;
         let mut mask = Self::EMPTY;
@@ -80,7 +80,7 @@ impl CpuMask {
     /// Checks the mask against a machine.
     ///
     /// # Errors
-    /// The warning to print and to record if the machine lacks one of its CPUs.
+    /// A warning to print and to record, if the machine lacks one of its CPUs.
     pub fn check(&self, machine: &CpuMask) -> Result<(), PinWarning> {
         let missing: Vec<usize> = self.iter().filter(|&cpu| !machine.contains(cpu)).collect();
         match Self::of(&missing) {
@@ -95,28 +95,28 @@ impl CpuMask {
     /// Pins the calling thread to these CPUs, all of them or not at all.
     ///
     /// # Errors
-    /// The warning to print and to record; the thread then runs where it ran before.
+    /// A warning to print and to record; the thread then runs where it ran before.
     pub fn pin_current_thread(&self) -> Result<(), PinWarning> {
         self.check(&Self::of_machine())?;
         let warning = |reason: String| PinWarning { mask: self.to_string(), reason };
         let before = Self::of_current_thread().map_err(|error| warning(format!("the system refuses: {error}")))?;
         UNPINNED.get_or_init(|| before);
         sched_setaffinity(None, &self.cpu_set()).map_err(|error| warning(format!("the system refuses: {error}")))?;
-        // A container's limits cut a mask without saying so.
+        // A container's limits reduce a mask silently.
         let after = Self::of_current_thread().map_err(|error| warning(format!("the system refuses: {error}")))?;
         if after != *self {
-            // Nothing to add to the warning if this fails: the thread is not where it was asked to be either way.
+            // A failure here adds nothing to the warning: the thread is not on the requested CPUs either way.
             let _ = sched_setaffinity(None, &before.cpu_set());
             return Err(warning(format!("this process may run only on CPUs {before}")));
         }
         Ok(())
     }
 
-    /// Undoes the pinning that the calling thread has inherited from the thread that started it.
-    /// Without it a helper thread would share the very core that its owner spins on.
+    /// Undoes the pinning that the calling thread has inherited from its creator. Without it, a helper thread would share the core on which
+    /// its owner spins.
     pub fn unpin_current_thread() {
         if let Some(unpinned) = UNPINNED.get() {
-            // A thread that stays pinned is slow and not wrong.
+            // A thread that stays pinned is slow but correct.
             let _ = sched_setaffinity(None, &unpinned.cpu_set());
         }
     }
@@ -130,12 +130,12 @@ impl CpuMask {
     }
 }
 
-/// A mask was not honoured. A warning, not an error: the thread runs, unpinned.
+/// A mask was not honoured. A warning, not an error: the thread runs unpinned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinWarning {
-    /// The mask that was asked for, as text.
+    /// Requested mask, as text.
     pub mask: String,
-    /// Why not.
+    /// Reason.
     pub reason: String,
 }
 
@@ -211,7 +211,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_forms_that_people_write_are_read() {
+    fn accepted_forms_are_parsed() {
         for (text, cpus) in [
             ("[1]", vec![1]),
             ("[2,3]", vec![2, 3]),
@@ -233,19 +233,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_mask_reads_back_what_it_prints(cpus in proptest::collection::vec(0..CPUS_MAX, 1..20)) {
+        fn mask_round_trip(cpus in proptest::collection::vec(0..CPUS_MAX, 1..20)) {
             let mask = CpuMask::of(&cpus).unwrap();
             prop_assert_eq!(mask.to_string().parse::<CpuMask>().unwrap(), mask);
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in "[-,0-9\\[\\] ]{0,24}|.{0,24}") {
+        fn no_text_makes_parsing_panic(text in "[-,0-9\\[\\] ]{0,24}|.{0,24}") {
             let _ = text.parse::<CpuMask>();
         }
     }
 
     #[test]
-    fn a_mask_that_names_a_missing_cpu_says_which() {
+    fn missing_cpus_are_named() {
         let machine: CpuMask = "0-1".parse().unwrap();
         let warning = "[1,2,7]".parse::<CpuMask>().unwrap().check(&machine).unwrap_err().to_string();
         assert!(warning.contains("[1,2,7]") && warning.contains("[0,1]") && warning.contains("[2,7]"), "{warning}");
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_pinned_to_a_cpu_it_has_and_left_alone_otherwise() {
+    fn only_existing_cpus_are_pinned() {
         let before = CpuMask::of_current_thread().unwrap();
         let first = before.iter().next().unwrap();
         std::thread::spawn(move || {

@@ -1,16 +1,16 @@
-//! [`Deadlines`]: what is to be told when its time is over, by nobody else's help.
+//! [`Deadlines`]: callbacks at deadlines, independent of the waiting code.
 //!
-//! A caller that blocks or polls looks at the clock itself; the time of a task or of a callback must come by itself. Told the
-//! time by [`Deadlines::expire`]; who does that is chosen above: [`Deadlines::of_process`] has a thread of its own, an I/O
-//! thread that waits anyway makes its own with [`Deadlines::new`] and asks [`Deadlines::next_deadline_ns`] how long it may wait.
+//! A caller that blocks or polls checks the clock itself; the timeout of a task or a callback needs an external timer.
+//! [`Deadlines::expire`] runs the callbacks. Its caller is chosen by the user: [`Deadlines::of_process`] has a thread of its own. An I/O
+//! thread that waits anyway creates its own with [`Deadlines::new`], and asks [`Deadlines::next_deadline_ns`] how long it may wait.
 //!
-//! Entering and leaving cost one short lock each, of one of eight shards, and no wake-up: the thread is woken only for a
-//! deadline before the one that it sleeps for. When what it sleeps for has left meanwhile it wakes once for nothing and sleeps
-//! for the next, so calls that all have the same time cost one wake-up for each such time, not one each.
+//! Entering and leaving cost one short lock each, of one of eight shards, and no wake-up: the thread is woken only for a deadline earlier
+//! than the one it sleeps for. If that one has left meanwhile, the thread wakes once for nothing and sleeps for the next. So calls with the
+//! same timeout cost one wake-up for each such period, not one each.
 //!
-//! No deadline is overslept. The sleeper first says that it sleeps for ever, then looks through the shards, then lowers what it
-//! said to what it found, then parks. What enters a shard behind that look reads, by the order of the shard's lock, a value at
-//! least as young as "for ever", lowers it and wakes; what enters before is found.
+//! No deadline is overslept. The sleeper first stores "forever", then scans the shards, then lowers the stored time to the earliest
+//! deadline found, then parks. An entry made after the scan of its shard reads, by the order of the shard's lock, a value at least as
+//! recent as "forever", lowers it and wakes; an entry made before is found by the scan.
 
 use crate::foreign;
 use crate::process_mark::ProcessMark;
@@ -22,12 +22,12 @@ use std::time::Duration;
 
 use crate::monotonic::monotonic_ns;
 
-/// Locks that threads share the load of.
+/// Number of locks that share the load.
 const SHARDS: usize = 8;
 
-/// What has a deadline.
+/// An object with a deadline.
 pub trait Timed: Send + Sync {
-    /// Its time is over.
+    /// Called at the deadline.
     fn expire(&self);
 }
 
@@ -37,7 +37,7 @@ impl Timed for Waker {
     }
 }
 
-/// A task that is woken at its time, unless this is dropped before.
+/// Wakes a task at a given time, unless it is dropped before.
 #[derive(Debug)]
 pub struct Alarm {
     deadlines: Arc<Deadlines>,
@@ -45,7 +45,7 @@ pub struct Alarm {
 }
 
 impl Alarm {
-    /// At `time_ns` of the monotonic clock.
+    /// Sets an alarm at `time_ns` of the monotonic clock.
     #[must_use]
     pub fn set(time_ns: u64, task: Waker) -> Self {
         let deadlines = Deadlines::of_process();
@@ -60,7 +60,7 @@ impl Drop for Alarm {
     }
 }
 
-/// Where something stands, to take it out again.
+/// Location of an entry, for removing it.
 #[derive(Clone, Copy, Debug)]
 pub struct DeadlineKey {
     shard: usize,
@@ -74,7 +74,7 @@ struct Shard(Mutex<Wheel<Arc<dyn Timed>>>);
 /// Deadlines of calls.
 pub struct Deadlines {
     shards: [Shard; SHARDS],
-    /// Until when the sleeper sleeps; 0 while it is awake and will look.
+    /// Time until which the sleeper sleeps; 0 while it is awake and will scan.
     sleeps_until_ns: AtomicU64,
     wake: Box<dyn Fn() + Send + Sync>,
 }
@@ -86,14 +86,14 @@ impl std::fmt::Debug for Deadlines {
 }
 
 impl Deadlines {
-    /// For somebody who calls [`Deadlines::expire`] when it is time. `wake` is called when that time has come nearer; it must
-    /// not be lost if he is not waiting yet.
+    /// Creates deadlines for a caller of [`Deadlines::expire`]. `wake` is called when the next deadline has become earlier; it must not be
+    /// lost if the caller is not waiting yet.
     #[must_use]
     pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
         Self { shards: Default::default(), sleeps_until_ns: AtomicU64::new(0), wake: Box::new(wake) }
     }
 
-    /// Those of this process, with a thread of their own from the first use on.
+    /// Deadlines of this process, with a thread of their own from the first use.
     #[must_use]
     pub fn of_process() -> Arc<Self> {
         type Marked = (ProcessMark, Arc<Deadlines>);
@@ -103,59 +103,59 @@ impl Deadlines {
         if mark.is_here() {
             return Arc::clone(deadlines);
         }
-        // The thread of those is in the process that has forked this one.
+        // The thread of the inherited ones exists only in the process that forked this one.
         let mut of_child = OF_CHILD.lock().unwrap_or_else(PoisonError::into_inner);
         let of_parent = of_child.take_if(|(mark, _)| !mark.is_here());
         std::mem::forget(of_parent);
         Arc::clone(&of_child.get_or_insert_with(|| (ProcessMark::current(), spawn())).1)
     }
 
-    /// Tells all whose time is over at `now_ns` of the monotonic clock. Returns when it must be called again, `u64::MAX` for
-    /// never; `wake` says when that has become earlier.
+    /// Runs all callbacks due at `now_ns` of the monotonic clock. Returns the time of the next call, `u64::MAX` for never; `wake` is called
+    /// if that becomes earlier.
     pub fn expire(&self, now_ns: u64) -> u64 {
         let mut due = Vec::new();
         for shard in &self.shards {
             lock(shard).expire(now_ns, |timed| due.push(timed));
         }
-        // Without a lock: what is told may run anything, and enter or leave here.
+        // Without a lock: a callback may run any code, and enter or leave here.
         due.into_iter().for_each(|timed| timed.expire());
         self.next_deadline_ns()
     }
 
-    /// When [`Deadlines::expire`] must be called, `u64::MAX` for never. It may be early, by as much as half a second before
-    /// what is far away. Who asks sleeps until then, or until `wake`.
+    /// Time of the next [`Deadlines::expire`], `u64::MAX` for never. It may be up to half a second early for a distant deadline. The caller
+    /// sleeps until then, or until `wake`.
     pub fn next_deadline_ns(&self) -> u64 {
-        // SeqCst throughout: once for each sleep; the argument stands at the head of the file.
+        // SeqCst throughout: once for each sleep; the argument is at the head of the file.
         self.sleeps_until_ns.store(u64::MAX, Ordering::SeqCst);
         let next = self.shards.iter().map(|shard| lock(shard).next_ns()).min().unwrap_or(u64::MAX);
         self.sleeps_until_ns.fetch_min(next, Ordering::SeqCst).min(next)
     }
 
-    /// How many wait.
+    /// Number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shards.iter().map(|shard| lock(shard).len()).sum()
     }
 
-    /// Whether none waits.
+    /// Whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Tells `timed` at `deadline_ns` of the monotonic clock, unless it leaves before.
+    /// Adds `timed`, which expires at `deadline_ns` of the monotonic clock unless it leaves before.
     pub fn enter(&self, deadline_ns: u64, timed: Arc<dyn Timed>) -> DeadlineKey {
         let shard = shard_of_thread();
         let key = lock(&self.shards[shard]).enter(deadline_ns, timed);
-        // Relaxed: the shard's lock orders it behind the sleeper's "for ever", as the head of the file argues; and the store
-        // that comes after its look only makes it wake once more.
+        // Relaxed: the shard's lock orders it after the sleeper's "forever", as argued at the head of the file. The store after the scan
+        // can only cause one extra wake-up.
         if deadline_ns < self.sleeps_until_ns.load(Ordering::Relaxed) {
             self.wake_for(deadline_ns);
         }
         DeadlineKey { shard, key }
     }
 
-    /// Takes out what was entered; nothing if its time has come meanwhile.
+    /// Removes an entry; no effect if it has expired meanwhile.
     pub fn leave(&self, key: DeadlineKey) {
         let timed = lock(&self.shards[key.shard]).leave(key.key);
         drop(timed);
@@ -170,20 +170,20 @@ impl Deadlines {
 }
 
 fn lock(shard: &Shard) -> std::sync::MutexGuard<'_, Wheel<Arc<dyn Timed>>> {
-    // Nothing under these locks runs what can panic.
+    // No code that can panic runs under these locks.
     shard.0.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Threads are given the shards in turn.
+/// Assigns the shards to threads in turn.
 fn shard_of_thread() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
-    // Relaxed: a number, nothing is published by it.
+    // Relaxed: only a number; publishes nothing.
     thread_local!(static SHARD: usize = NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS);
-    // A thread that is ending may have none any more; any will do.
+    // A thread-local may be gone on an ending thread; any shard will do.
     SHARD.try_with(|shard| *shard).unwrap_or(0)
 }
 
-/// The thread of this process's deadlines. It lives as long as the process.
+/// Starts the thread of this process's deadlines, which lives as long as the process.
 fn spawn() -> Arc<Deadlines> {
     let thread = Arc::new(OnceLock::<std::thread::Thread>::new());
     let to_wake = Arc::clone(&thread);
@@ -194,7 +194,7 @@ fn spawn() -> Arc<Deadlines> {
     }));
     let told = Arc::clone(&deadlines);
     let spawned = std::thread::Builder::new().name("gapless-deadlines".to_owned()).spawn(move || {
-        // Set before its first look, so whoever finds it asleep can wake it.
+        // Set before its first scan, so that it can be woken whenever it sleeps.
         let _ = thread.set(std::thread::current());
         foreign::own_this_thread();
         loop {
@@ -207,7 +207,7 @@ fn spawn() -> Arc<Deadlines> {
         }
     });
     if let Err(error) = spawned {
-        // Callers that block or poll keep their deadlines; workers keep them at the beginning of a call.
+        // Callers that block or poll check their own timeouts; workers check theirs at the start of a call.
         tracing::error!("no thread for deadlines: {error}; calls of tasks end late where nobody answers");
     }
     deadlines
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thread_tells_all_in_time_and_never_early() {
+    fn deadlines_expire_on_time_never_early() {
         let mut random = Random::seeded();
         let deadlines = Deadlines::of_process();
         let begun_ns = monotonic_ns();
@@ -251,7 +251,7 @@ mod tests {
             }
         }
         for (deadline_ns, flag, leaves) in &flags {
-            // One that left may have been told before it did.
+            // An entry that left may have expired before.
             let told_ns = flag.0.load(Ordering::SeqCst);
             assert!(!leaves || told_ns == 0 || told_ns >= *deadline_ns);
         }

@@ -1,4 +1,4 @@
-//! What can go wrong in this crate itself, outside the agents' own errors.
+//! Errors of this crate itself, as opposed to those of agents.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,12 +7,12 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A text that configures something is not understood.
+    /// A configuration text cannot be parsed.
     #[error("{what}: expected {expected}, found {found:?}")]
     Parse {
-        /// What was to be configured.
+        /// The thing being configured.
         what: &'static str,
-        /// The accepted forms.
+        /// Accepted forms.
         expected: &'static str,
         found: String,
     },
@@ -22,13 +22,13 @@ pub enum Error {
     /// An agent panicked.
     #[error("panicked: {message}")]
     AgentPanicked { message: String },
-    /// An agent was asked to stop and still had work when its time was over.
+    /// An agent still had work when the time limit of its stop was over.
     #[error("not drained {limit_ns} ns after it was closed; its unfinished work is lost")]
     NotDrained {
-        /// The time it had, in nanoseconds.
+        /// Time limit, ns.
         limit_ns: u64,
     },
-    /// A plan and the agents or wakers handed in with it do not fit together.
+    /// A plan does not match the given agents or wakers.
     #[error("thread plan: {0}")]
     PlanMismatch(String),
     /// The time stamp counter cannot serve as a clock.
@@ -41,26 +41,26 @@ pub enum Error {
     #[error("counters file {path} belongs to process {pid}, which is alive; choose another path or stop that process")]
     CountersInUse {
         path: PathBuf,
-        /// The owner, as the file names it; 0 if the file does not say.
+        /// Owner according to the file; 0 if it does not name one.
         pid: u32,
     },
-    /// The file is not a counters file, or a damaged one.
+    /// The file is damaged, or not a counters file.
     #[error("counters file {path} is damaged at byte {position}: expected {expected}, found {found}")]
     CountersDamaged {
         path: PathBuf,
-        /// Where in the file, in bytes.
+        /// Offset in the file, bytes.
         position: u64,
-        /// What should be there.
+        /// Expected contents.
         expected: String,
-        /// What is there.
+        /// Found contents.
         found: String,
     },
-    /// More counters than the file was made for, or a capacity out of range.
+    /// More counters than the file has room for, or a capacity out of range.
     #[error("counters: {asked} asked for, {limit} is the limit; create the file with a larger capacity")]
     CountersFull {
-        /// How many were wanted.
+        /// Requested number.
         asked: usize,
-        /// How many there can be.
+        /// Maximum number.
         limit: usize,
     },
     /// A label that cannot be stored.

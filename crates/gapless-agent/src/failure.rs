@@ -1,6 +1,6 @@
-//! `AgentFailure`, which names the agent that failed, and the slot in which threads share it.
+//! `AgentFailure`, which names the failed agent, and the slot through which threads share it.
 //!
-//! A failure is reported once, by the thread in which it happened; everybody else only looks.
+//! A failure is reported once, by the thread in which it happened; all others only read it.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -10,20 +10,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::agent::AgentError;
 use crate::wake::Waker;
 
-/// An agent failed and took its thread with it.
+/// The failure of an agent, which ends its thread.
 #[derive(Clone, Debug)]
 pub struct AgentFailure {
-    /// The thread; empty for a group without one.
+    /// Name of the thread; empty for a group without one.
     pub thread: String,
     pub agent: String,
-    /// What happened; [`crate::Error::AgentPanicked`] for a panic.
+    /// Error; [`crate::Error::AgentPanicked`] for a panic.
     pub error: Arc<dyn StdError + Send + Sync>,
-    /// What else went wrong while the thread's agents were closed.
+    /// Further errors while the thread's agents were closed.
     pub while_closing: Vec<String>,
 }
 
 impl AgentFailure {
-    /// `agent` failed with `error`.
+    /// Failure of `agent` with `error`.
     #[must_use]
     pub fn new(agent: &str, error: AgentError) -> Self {
         Self { thread: String::new(), agent: agent.to_owned(), error: Arc::from(error), while_closing: Vec::new() }
@@ -50,8 +50,7 @@ impl StdError for AgentFailure {
     }
 }
 
-/// The first failure among threads that belong together. Clones share it. When one is reported,
-/// all threads that watch the slot are woken and stop.
+/// First failure among threads that belong together. Clones share it. When one is reported, all watching threads are woken and stop.
 #[derive(Clone, Debug, Default)]
 pub struct FailureSlot {
     inner: Arc<Inner>,
@@ -70,7 +69,7 @@ struct ReportedFailures {
 }
 
 impl FailureSlot {
-    /// A slot without a failure.
+    /// Creates an empty slot.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -81,7 +80,7 @@ impl FailureSlot {
         let watchers = {
             let mut reported = self.reported();
             reported.first.get_or_insert(failure);
-            // Release pairs with the load in `has_failed`.
+            // Release: pairs with the load in `has_failed`.
             self.inner.failed.store(true, Ordering::Release);
             reported.watchers.clone()
         };
@@ -90,21 +89,21 @@ impl FailureSlot {
         }
     }
 
-    /// Whether something failed: one load, for a duty cycle.
+    /// Whether a failure was reported: one load, for a duty cycle.
     #[inline]
     #[must_use]
     pub fn has_failed(&self) -> bool {
-        // Acquire pairs with the store in `report`.
+        // Acquire: pairs with the store in `report`.
         self.inner.failed.load(Ordering::Acquire)
     }
 
-    /// The first failure.
+    /// First failure.
     #[must_use]
     pub fn failure(&self) -> Option<AgentFailure> {
         if self.has_failed() { self.reported().first.clone() } else { None }
     }
 
-    /// `waker` is interrupted when a failure is reported, at once if there is one already.
+    /// Interrupts `waker` when a failure is reported, or at once if there is one already.
     pub fn watch(&self, waker: &Waker) {
         self.reported().watchers.push(waker.clone());
         if self.has_failed() {
@@ -113,7 +112,7 @@ impl FailureSlot {
     }
 
     fn reported(&self) -> MutexGuard<'_, ReportedFailures> {
-        // Nothing under this lock can panic half-way, so what a poisoned lock guards is whole.
+        // No code under this lock can panic half-way, so its data is consistent even if it is poisoned.
         self.inner.reported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,8 +1,8 @@
-//! Named crash points and mutants: how tests attack the shipped code.
+//! Named crash points and mutants, for tests that attack the shipped code.
 //!
-//! Without debug assertions both calls are empty and cost nothing. With them, the environment variable
-//! `GAPLESS_CRASH_POINT=name:n` makes the process kill itself with SIGKILL at the n-th pass (from 1) of that point, and
-//! `GAPLESS_MUTANT=name` plants a known defect that the tests must catch.
+//! Without debug assertions both calls are empty and cost nothing. With them, the environment variable `GAPLESS_CRASH_POINT=name:n` makes
+//! the process kill itself with SIGKILL at the n-th pass (from 1) of that point, and `GAPLESS_MUTANT=name` enables a known defect that the
+//! tests must catch.
 
 /// Crash points of every process with a journal.
 pub const CRASH_POINTS: [&str; 12] = [
@@ -20,12 +20,12 @@ pub const CRASH_POINTS: [&str; 12] = [
     "after_segment_name",
 ];
 
-/// Those that only who archives segments of a journal passes.
+/// Crash points of archiving journal segments.
 pub const ARCHIVE_CRASH_POINTS: [&str; 5] =
     ["archive_in_copy", "archive_after_copy", "archive_after_stub", "archive_before_removal", "archive_after_removal"];
 
-/// Those that only a process passes whose command bus deletes events: the first when what they have led to is written down, the others for each
-/// segment, `deletion_after_archive` for each that is archived.
+/// Crash points of a command bus that deletes events: the first while the effects of the events are recorded, the others for each segment,
+/// `deletion_after_archive` for each archived one.
 pub const DELETION_CRASH_POINTS: [&str; 6] = [
     "deletion_in_base",
     "deletion_after_base",
@@ -35,11 +35,11 @@ pub const DELETION_CRASH_POINTS: [&str; 6] = [
     "deletion_after_sync",
 ];
 
-/// Those that only the sequencer of an event stream passes.
+/// Crash points of the sequencer of an event stream.
 pub const STREAM_CRASH_POINTS: [&str; 4] =
     ["in_state_write", "after_release_before_send", "between_packets", "before_answer"];
 
-/// Those that only a cluster's member passes: where its role makes a difference, each has its own.
+/// Crash points of a cluster's member: leader and follower have their own where the role matters.
 pub const CLUSTER_CRASH_POINTS: [&str; 25] = [
     "leader_before_proposing",
     "leader_after_proposing",
@@ -68,8 +68,7 @@ pub const CLUSTER_CRASH_POINTS: [&str; 25] = [
     "hand_over",
 ];
 
-/// Those that only a member passes that is too far behind for its leader's journal: while it fetches a state, and while its
-/// next start puts that into place.
+/// Crash points of a member that lags too far for its leader's journal: while it fetches a state, and while its next start installs that.
 pub const SNAPSHOT_TRANSFER_CRASH_POINTS: [&str; 12] = [
     "snapshot_transfer_begin",
     "snapshot_transfer_after_offer",
@@ -85,8 +84,8 @@ pub const SNAPSHOT_TRANSFER_CRASH_POINTS: [&str; 12] = [
     "install_before_removal",
 ];
 
-/// Those that only a process passes whose command bus has a journal, in the order of a command's walk; then those of its index, and of aggregates
-/// that are not in memory.
+/// Crash points of a command bus with a journal, in the order of a command's path; then those of its index, and of aggregates that are not
+/// in memory.
 pub const COMMAND_CRASH_POINTS: [&str; 13] = [
     "command_decided",
     "transaction_between_frames",
@@ -103,7 +102,7 @@ pub const COMMAND_CRASH_POINTS: [&str; 13] = [
     "aggregate_loaded",
 ];
 
-/// Those that only a process passes that calls routes of other processes.
+/// Crash points of calling routes of other processes.
 pub const CALLER_CRASH_POINTS: [&str; 15] = [
     "discover_watching",
     "discover_connected",
@@ -122,7 +121,7 @@ pub const CALLER_CRASH_POINTS: [&str; 15] = [
     "call_revoked_before_wake",
 ];
 
-/// Those that only a process passes whose caller has an overflow, in the order of a request's walk.
+/// Crash points of a caller with an overflow, in the order of a request's path.
 pub const BACKLOG_CRASH_POINTS: [&str; 12] = [
     "backlog_entered",
     "backlog_mover_started",
@@ -138,7 +137,7 @@ pub const BACKLOG_CRASH_POINTS: [&str; 12] = [
     "overflow_helper_ended",
 ];
 
-/// Those that only a process passes that serves routes to others.
+/// Crash points of serving routes to other processes.
 pub const COPY_CRASH_POINTS: [&str; 15] = [
     "sweep_lock_taken",
     "sweep_between_files",
@@ -157,7 +156,7 @@ pub const COPY_CRASH_POINTS: [&str; 15] = [
     "copy_before_completion",
 ];
 
-/// Those that only a supervisor's guardian passes.
+/// Crash points of a supervisor's guardian.
 pub const GUARDIAN_CRASH_POINTS: [&str; 14] = [
     "guardian_locked",
     "guardian_listening",
@@ -175,7 +174,7 @@ pub const GUARDIAN_CRASH_POINTS: [&str; 14] = [
     "guardian_ending",
 ];
 
-/// Those that only a process passes that becomes a supervised one.
+/// Crash points of a process that becomes supervised.
 pub const LAUNCH_CRASH_POINTS: [&str; 11] = [
     "launch_begun",
     "launch_locked",
@@ -190,7 +189,7 @@ pub const LAUNCH_CRASH_POINTS: [&str; 11] = [
     "launch_refused",
 ];
 
-/// Those that only a process passes that writes into a supervisor's directory, or asks its guardian.
+/// Crash points of writing into a supervisor's directory, or querying its guardian.
 pub const SUPERVISOR_CRASH_POINTS: [&str; 6] = [
     "state_before_rename",
     "state_renamed",
@@ -200,8 +199,7 @@ pub const SUPERVISOR_CRASH_POINTS: [&str; 6] = [
     "supervisor_connected",
 ];
 
-/// Every mutant there is; a test must catch each.
-/// The last six are a client's.
+/// All mutants; a test must catch each. The last six are those of a client.
 pub const MUTANTS: [&str; 19] = [
     "acknowledge_before_journal",
     "skip_truncation",
@@ -224,12 +222,12 @@ pub const MUTANTS: [&str; 19] = [
     "give_up_early",
 ];
 
-/// Dies here if the environment asks for it.
+/// Kills the process here if the environment requests it.
 #[cfg(not(debug_assertions))]
 #[inline(always)]
 pub const fn crash_point(_name: &'static str) {}
 
-/// Whether the environment plants the mutant `name`.
+/// Whether the environment enables the mutant `name`.
 #[cfg(not(debug_assertions))]
 #[inline(always)]
 #[must_use]
@@ -285,22 +283,22 @@ mod armed {
         .any(|points| points.contains(&point))
     }
 
-    /// Dies here if the environment asks for it.
+    /// Kills the process here if the environment requests it.
     pub fn crash_point(name: &'static str) {
-        // A test of the house compares all names with the lists; messages pass here.
+        // A repository test compares all names with the lists; this is the hot path.
         let Some(armed) = armed() else { return };
         debug_assert!(is_named(name), "unknown crash point {name}");
         if armed.point == name && armed.passes_left.fetch_sub(1, Ordering::SeqCst) == 1 {
             let myself = rustix::process::getpid();
             rustix::process::kill_process(myself, rustix::process::Signal::KILL).expect("a process may kill itself");
-            // The signal is on its way; nothing after this point may run.
+            // SIGKILL is pending; no code after this point may run.
             loop {
                 std::thread::park();
             }
         }
     }
 
-    /// Whether the environment plants the mutant `name`.
+    /// Whether the environment enables the mutant `name`.
     #[must_use]
     pub fn mutant(name: &'static str) -> bool {
         let planted = MUTANT.get_or_init(|| {

@@ -1,9 +1,9 @@
 //! Locks of files: [`try_lock`], [`unlock`], and [`is_locked`] for other processes.
 //!
-//! A lock is a `flock`, which the kernel drops with its process, and beside it a lock of the open file description (`F_OFD_SETLK`),
-//! because only that one can be asked for. Both are the same through every mount and in every namespace; the kernel's list of locks
-//! names other devices than `stat` on btrfs and overlay. Where nobody has the second, the first is tried and let go at once: file systems
-//! and programs of an earlier version may have only that.
+//! A lock is a `flock`, which the kernel drops with its process, and also a lock of the open file description (`F_OFD_SETLK`), because only
+//! that one can be queried. Both work the same through every mount and in every namespace, while the kernel's list of locks names other
+//! devices than `stat` on btrfs and overlay. Without the second lock, a query tries the first and releases it at once: some file systems,
+//! and programs of an earlier version, have only that.
 
 use nix::fcntl::{FcntlArg, fcntl};
 use rustix::fs::{FlockOperation, flock};
@@ -12,18 +12,18 @@ use std::fs::File;
 use std::io;
 use std::time::Duration;
 
-/// Pause before the next attempt, and the number of them, where nobody has the lock for good: somebody may be asking.
+/// Pause between attempts, and their number, while a lock is held only briefly: another process may be querying it.
 const ASKING: (Duration, u32) = (Duration::from_millis(1), 50);
 
-/// Takes the lock of a file that is open for writing; false where another process has it.
+/// Locks a file that is open for writing; false if another process holds the lock.
 ///
 /// # Errors
-/// The system's.
+/// An error of the operating system.
 pub fn try_lock(file: &File) -> io::Result<bool> {
     for _ in 0..ASKING.1 {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
-                // It is only for those who ask: without it they try the other one.
+                // Only for queries: without it they try the other lock.
                 let _ = fcntl(file, FcntlArg::F_OFD_SETLK(&whole(libc::F_WRLCK)));
                 return Ok(true);
             }
@@ -35,17 +35,17 @@ pub fn try_lock(file: &File) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Lets go of the lock. Closing alone leaves it to a child that another thread is starting, until the child runs its own program.
+/// Releases the lock. Closing alone leaves it to a child process that another thread is starting, until the child runs its own program.
 pub fn unlock(file: &File) {
-    // What fails here is let go when the file is closed.
+    // A lock that cannot be released here is released when the file is closed.
     let _ = fcntl(file, FcntlArg::F_OFD_SETLK(&whole(libc::F_UNLCK)));
     let _ = flock(file, FlockOperation::Unlock);
 }
 
-/// Whether a process has the lock of a file that is open for reading, and not by `file`.
+/// Whether a process holds the lock of a file, other than through `file`, which is open for reading.
 ///
 /// # Errors
-/// The system's.
+/// An error of the operating system.
 pub fn is_locked(file: &File) -> io::Result<bool> {
     if is_marked(file) {
         return Ok(true);
@@ -57,7 +57,7 @@ pub fn is_locked(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Whether the lock that can be asked for is another's.
+/// Whether another open file holds the lock that can be queried.
 fn is_marked(file: &File) -> bool {
     let mut asked = whole(libc::F_WRLCK);
     let answer = fcntl(file, FcntlArg::F_OFD_GETLK(&mut asked));
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn one_has_it_and_all_can_ask() {
+    fn held_lock_is_visible_to_others() {
         let (_folder, [one, other]) = files();
         assert!(!is_locked(&other).unwrap());
         assert!(try_lock(&one).unwrap() && !try_lock(&other).unwrap());
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_without_a_mark_is_seen() {
+    fn flock_alone_is_seen() {
         let (_folder, [one, other]) = files();
         flock(&one, FlockOperation::NonBlockingLockExclusive).unwrap();
         assert!(is_locked(&other).unwrap() && !is_marked(&other) && !try_lock(&other).unwrap());
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_asks_is_waited_for() {
+    fn lock_waits_for_a_query() {
         let (_folder, [one, other]) = files();
         flock(&one, FlockOperation::NonBlockingLockShared).unwrap();
         std::thread::scope(|scope| {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_reader_asks_too() {
+    fn read_only_file_can_query() {
         let (folder, [one, _]) = files();
         let reader = File::open(folder.path().join("lock")).unwrap();
         assert!(!is_locked(&reader).unwrap() && try_lock(&one).unwrap() && is_locked(&reader).unwrap());

@@ -1,9 +1,10 @@
-//! [`Folder`]: files in a folder that another user may write into. Nothing that such a user puts there is followed or believed.
+//! [`Folder`]: files in a folder that another user may write into. Links and files placed there by such a user are not trusted.
 //!
-//! A process with more rights than the owner of a folder is led astray by links: on the way to the folder, in the place of a file, or as a
-//! second name of a file. So the way is walked step by step, and each file is looked at once it is open.
+//! A process with more rights than the owner of a folder can be misled by links: on the path to the folder, in place of a file, or as a
+//! second hard link of a file. So the path is walked component by component, and each file is checked after it is open.
 //!
-//! Behind a link of an ordinary user follows nothing of anybody else (as `CHASE_SAFE` in systemd, which refuses it behind directories, too).
+//! After a link of an ordinary user, the path must stay with files of that user (like `CHASE_SAFE` in systemd, which also applies it to
+//! directories).
 
 use crate::regular_file;
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid};
@@ -17,18 +18,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 use std::sync::OnceLock;
 
-/// Links on one way at most, as in the kernel.
+/// Limit on links in one path, as in the kernel.
 const LINKS_MAX: u32 = 40;
-/// Attempts at a file that others remove meanwhile.
+/// Attempts at opening a file that others remove concurrently.
 const TRIES: u32 = 8;
 
-/// An open folder. Its files are named without their path.
+/// An open folder. Its files are named without a path.
 #[derive(Debug)]
 pub struct Folder {
     fd: OwnedFd,
     owner: u32,
     group: u32,
-    /// More users than its owner may change what it holds.
+    /// Whether users other than its owner may write into it.
     is_open: bool,
 }
 
@@ -36,47 +37,49 @@ impl Folder {
     /// Opens a folder.
     ///
     /// # Errors
-    /// The system's. `PermissionDenied` where a link of another user leads to something that is not that user's.
+    /// An error of the operating system. `PermissionDenied` if a link of another user leads to something that is not that user's.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::walked(path, None)
     }
 
-    /// Opens a folder, and creates what is missing of its path with mode 0777 less the mask of this process.
+    /// Opens a folder, creating missing components of its path with mode 0777 less the umask of this process.
     ///
     /// # Errors
-    /// As [`Folder::open`].
+    /// As for [`Folder::open`].
     pub fn create(path: &Path) -> io::Result<Self> {
         Self::walked(path, Some(Missing { mode: 0o777, is_given: false }))
     }
 
-    /// As [`Folder::create`], with mode 0700. What another user's folder gets is that user's, where this process may give it away.
+    /// Like [`Folder::create`], with mode 0700. Components created in another user's folder are given to that user, if this process may do
+    /// that.
     ///
     /// # Errors
-    /// As [`Folder::open`].
+    /// As for [`Folder::open`].
     pub fn create_private(path: &Path) -> io::Result<Self> {
         Self::walked(path, Some(Missing { mode: 0o700, is_given: true }))
     }
 
     fn walked(path: &Path, missing: Option<Missing>) -> io::Result<Self> {
         let (fd, found) = walk(path, missing, Users::of_this_process())?;
-        // Write permission of the group or of all.
+        // Write permission for the group or for all.
         let is_open = found.st_mode & 0o022 != 0;
         Ok(Self { fd, owner: found.st_uid, group: found.st_gid, is_open })
     }
 
-    /// Opens a file; `None` if there is none. `flags` say whether for reading or for writing; it is not waited for.
+    /// Opens a file; `None` if it does not exist. `flags` select reading or writing; the call does not block.
     ///
     /// # Errors
-    /// The system's. A link, and what is no file, are refused; in a folder that another user may write also the file of a third user, and
-    /// one of several names unless it and the folder are of one user, and nobody else may write there.
+    /// An error of the operating system. Links and files that are not regular are refused. In a folder that another user may write into,
+    /// the file of a third user is refused. So is a file with several hard links, unless it and the folder belong to one user and no other
+    /// may write there.
     pub fn open_file(&self, name: impl AsRef<OsStr>, flags: OFlags) -> io::Result<Option<File>> {
         self.try_open(name.as_ref(), flags, Mode::empty())
     }
 
-    /// As [`Folder::open_file`]; a file that is missing is created with this mode.
+    /// Like [`Folder::open_file`]; a missing file is created with this mode.
     ///
     /// # Errors
-    /// As [`Folder::open_file`].
+    /// As for [`Folder::open_file`].
     pub fn open_or_create_file(&self, name: impl AsRef<OsStr>, flags: OFlags, mode: Mode) -> io::Result<File> {
         let name = name.as_ref();
         for _ in 0..TRIES {
@@ -87,44 +90,44 @@ impl Folder {
         Err(io::Error::other("others remove it again and again"))
     }
 
-    /// Creates a file for reading and writing, in the place of what has that name.
+    /// Creates a file for reading and writing, replacing one of that name.
     ///
     /// # Errors
-    /// The system's.
+    /// An error of the operating system.
     pub fn create_file(&self, name: impl AsRef<OsStr>, mode: Mode) -> io::Result<File> {
         self.remove(name.as_ref())?;
         self.create_new_file(name, mode)
     }
 
-    /// Creates a file for reading and writing, where nothing has that name.
+    /// Creates a file for reading and writing, if none of that name exists.
     ///
     /// # Errors
-    /// The system's.
+    /// An error of the operating system.
     pub fn create_new_file(&self, name: impl AsRef<OsStr>, mode: Mode) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&self.fd, name.as_ref(), flags, mode)?.into())
     }
 
-    /// Puts the names of its files on the device.
+    /// Syncs the names of its files to the device.
     ///
     /// # Errors
-    /// The system's.
+    /// An error of the operating system.
     pub fn sync(&self) -> io::Result<()> {
-        // A descriptor of `O_PATH` cannot.
+        // A descriptor opened with `O_PATH` cannot be synced.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(rustix::fs::fsync(rustix::fs::openat(&self.fd, ".", flags, Mode::empty())?)?)
     }
 
-    /// Gives a file that was created here to the folder's owner, where this process may: a process of root takes no file from the user
-    /// of the folder.
+    /// Gives a file created here to the folder's owner, if this process may: a process of root must not take files away from the user of
+    /// the folder.
     pub fn give(&self, file: &File) {
         give(file, (self.owner, self.group));
     }
 
-    /// Whether this open file has that name.
+    /// Whether `name` is this open file.
     ///
     /// # Errors
-    /// The system's.
+    /// An error of the operating system.
     pub fn holds(&self, name: impl AsRef<OsStr>, file: &File) -> io::Result<bool> {
         let ours = rustix::fs::fstat(file)?;
         match rustix::fs::statat(&self.fd, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW) {
@@ -134,16 +137,16 @@ impl Folder {
         }
     }
 
-    /// Whether something has that name.
+    /// Whether a file of that name exists.
     #[must_use]
     pub fn has(&self, name: impl AsRef<OsStr>) -> bool {
         rustix::fs::statat(&self.fd, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
-    /// Removes a file or a link; whether there was one.
+    /// Removes a file or a link; returns whether it existed.
     ///
     /// # Errors
-    /// The system's.
+    /// An error of the operating system.
     pub fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<bool> {
         match rustix::fs::unlinkat(&self.fd, name.as_ref(), AtFlags::empty()) {
             Ok(()) => Ok(true),
@@ -152,10 +155,10 @@ impl Folder {
         }
     }
 
-    /// Gives a file another name here, in the place of what has it; whether there was such a file.
+    /// Renames a file in this folder, replacing one of the new name; returns whether it existed.
     ///
     /// # Errors
-    /// The system's.
+    /// An error of the operating system.
     pub fn rename(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> io::Result<bool> {
         match rustix::fs::renameat(&self.fd, from.as_ref(), &self.fd, to.as_ref()) {
             Ok(()) => Ok(true),
@@ -164,7 +167,7 @@ impl Folder {
         }
     }
 
-    /// `None` too of a file that was removed while it was opened.
+    /// Also returns `None` for a file that was removed while it was opened.
     fn try_open(&self, name: &OsStr, flags: OFlags, mode: Mode) -> io::Result<Option<File>> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(&self.fd, name, flags, mode) {
@@ -183,7 +186,7 @@ impl Folder {
             if found.st_nlink == 0 {
                 return Ok(None);
             }
-            // A user's file in a folder of that user alone leads nowhere that this user has no rights.
+            // A user's file in a folder that only this user may write gives no access beyond the user's own rights.
             let is_own = found.st_uid == self.owner && !self.is_open;
             if found.st_nlink > 1 && !is_own {
                 return Err(refused(&format!("it has {} names in a folder that others may write", found.st_nlink)));
@@ -212,7 +215,7 @@ fn refused(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, reason)
 }
 
-/// What is given stays this process's where that is not permitted, and where the owner has no number here.
+/// Without permission the file stays this process's; likewise if the owner has no number in this namespace.
 fn give(file: impl AsFd, (owner, group): (u32, u32)) {
     let users = Users::of_this_process();
     if owner != users.own && Some(owner) != users.unmapped {
@@ -220,19 +223,19 @@ fn give(file: impl AsFd, (owner, group): (u32, u32)) {
     }
 }
 
-/// How what is missing of a way is created.
+/// Creation of missing path components.
 #[derive(Clone, Copy, Debug)]
 struct Missing {
     mode: u32,
-    /// To the owner of the folder above.
+    /// Given to the owner of the parent folder.
     is_given: bool,
 }
 
-/// Users whose directories, links and files are believed.
+/// Users whose directories, links and files are trusted.
 #[derive(Clone, Copy, Debug)]
 struct Users {
     own: u32,
-    /// In a user namespace: what is shown of users that it does not have. They are outside, so they have more rights.
+    /// In a user namespace: the number shown for users outside of it. They have more rights.
     unmapped: Option<u32>,
 }
 
@@ -246,7 +249,7 @@ impl Users {
     }
 }
 
-/// The number of users that this namespace does not have; `None` where it has all.
+/// Number of users outside this namespace; `None` if it has all users.
 fn unmapped_user() -> Option<u32> {
     static UNMAPPED: OnceLock<Option<u32>> = OnceLock::new();
     *UNMAPPED.get_or_init(|| {
@@ -263,10 +266,10 @@ fn walk(path: &Path, missing: Option<Missing>, users: Users) -> io::Result<(Owne
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut here = rustix::fs::open(".", flags | OFlags::DIRECTORY, Mode::empty())?;
     let mut found = rustix::fs::fstat(&here)?;
-    // Whose link has led here.
+    // Owner of the last link followed.
     let mut guide = None;
     let mut ahead: VecDeque<OsString> = names(path).collect();
-    // As many of them come from a link: of those, nothing is created.
+    // Number of upcoming components that come from a link: those are never created.
     let mut of_links = 0_usize;
     let mut links = 0;
     while let Some(name) = ahead.pop_front() {
@@ -303,13 +306,13 @@ fn walk(path: &Path, missing: Option<Missing>, users: Users) -> io::Result<(Owne
     Ok((here, found))
 }
 
-/// Makes a folder in the folder `here`, unless another process is faster.
+/// Creates a folder in the folder `here`, unless another process has created it first.
 fn make(here: &OwnedFd, found: &Stat, name: &OsStr, missing: Missing) -> Result<OwnedFd, Errno> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let open = |more| rustix::fs::openat(here, name, flags | more, Mode::empty());
     match rustix::fs::mkdirat(here, name, Mode::from_raw_mode(missing.mode)) {
         Ok(()) if missing.is_given => {
-            // Not by a descriptor of `O_PATH`, which cannot. What has its name by now may be another's.
+            // Needs a new descriptor, not one of `O_PATH`. Its name may belong to another's folder by now.
             let made = open(OFlags::RDONLY)?;
             if rustix::fs::fstat(&made)?.st_uid == rustix::process::geteuid().as_raw() {
                 give(&made, (found.st_uid, found.st_gid));
@@ -336,7 +339,7 @@ mod tests {
     const READ: OFlags = OFlags::RDONLY;
     const OTHER: u32 = 12_345;
 
-    /// Gives a file, a link or a folder to another user; false without the rights for that.
+    /// Gives a file, a link or a folder to another user; false without permission.
     fn give(path: &Path) -> bool {
         let (user, group) = (Uid::from_raw(OTHER), Gid::from_raw(OTHER));
         chownat(rustix::fs::CWD, path, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW).is_ok()
@@ -348,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn files_come_and_go() {
+    fn files_are_created_and_removed() {
         let root = tempfile::tempdir().unwrap();
         let folder = Folder::create(&root.path().join("a/b/../c")).unwrap();
         assert!(root.path().join("a/b").is_dir() && root.path().join("a/c").is_dir());
@@ -368,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn links_and_pipes_are_no_files() {
+    fn links_and_pipes_are_refused() {
         let root = tempfile::tempdir().unwrap();
         let folder = Folder::open(root.path()).unwrap();
         std::fs::write(root.path().join("file"), "x").unwrap();
@@ -384,19 +387,19 @@ mod tests {
         }
         let made = folder.open_or_create_file("dangling", OFlags::WRONLY, Mode::RUSR);
         assert!(reason(&made.unwrap_err()).contains("link") && !folder.has("nothing"));
-        // Only the link goes.
+        // Only the link is removed.
         folder.create_file("link", Mode::RUSR).unwrap();
         assert_eq!(std::fs::read(root.path().join("file")).unwrap(), b"x");
     }
 
     #[test]
-    fn shared_folders_have_files_of_one_name() {
+    fn hard_links_refused_in_shared_folder() {
         let root = tempfile::tempdir().unwrap();
         let [file, second] = ["file", "second"].map(|name| root.path().join(name));
         std::fs::write(&file, "x").unwrap();
         std::fs::hard_link(&file, second).unwrap();
         let open = || Folder::open(root.path()).unwrap().open_file("file", READ);
-        assert!(open().unwrap().is_some(), "its user alone writes here");
+        assert!(open().unwrap().is_some(), "only its user writes here");
         std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o770)).unwrap();
         let expected = "it has 2 names in a folder that others may write";
         assert_eq!(reason(&open().unwrap_err()), expected);
@@ -404,13 +407,13 @@ mod tests {
         if !give(root.path()) {
             return println!("SKIPPED: only root can give files away");
         }
-        assert_eq!(reason(&open().unwrap_err()), expected, "another user may have put a file of this one there");
+        assert_eq!(reason(&open().unwrap_err()), expected, "another user may have linked a file of this one there");
         assert!(give(&file));
         assert!(open().unwrap().is_some(), "a backup of the folder's owner by hard links");
     }
 
     #[test]
-    fn given_files_are_of_the_folders_owner() {
+    fn given_files_get_the_folders_owner() {
         let root = tempfile::tempdir().unwrap();
         let home = root.path().join("home");
         std::fs::create_dir(&home).unwrap();
@@ -441,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_users_links_lead_to_own_folders_only() {
+    fn users_links_reach_own_folders_only() {
         let root = tempfile::tempdir().unwrap();
         let at = |name: &str| root.path().join(name);
         for folder in ["home", "home/logs", "private"] {
@@ -467,18 +470,18 @@ mod tests {
             assert!(reason(&error).contains(&format!("a link of user {OTHER} leads to")), "{wrong}: {error}");
         }
         assert_eq!(Folder::open(&at("home/round")).unwrap_err().raw_os_error(), Some(Errno::LOOP.raw_os_error()));
-        // Nothing is created where a link leads.
+        // Nothing is created after following a link.
         symlink(at("private/none"), at("dangling")).unwrap();
         for missing in ["dangling", "dangling/below"] {
             let error = Folder::create(&at(missing)).unwrap_err();
             assert!(error.kind() == io::ErrorKind::NotFound && !at("private/none").exists(), "{missing}: {error}");
         }
-        // A new folder, too, would be made in a place that somebody else has chosen.
+        // A new folder would also be created in a place chosen by another user.
         assert!(Folder::create(&at("home/absolute/new")).is_err() && !at("private/new").exists());
     }
 
     #[test]
-    fn a_file_is_no_folder() {
+    fn file_is_not_a_folder() {
         let root = tempfile::tempdir().unwrap();
         std::fs::write(root.path().join("file"), "x").unwrap();
         let opened = Folder::create(&root.path().join("file/logs"));

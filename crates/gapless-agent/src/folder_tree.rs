@@ -1,4 +1,4 @@
-//! [`Folder::remove_tree`]: a folder with all that it holds goes, and nothing that a link in it leads to.
+//! [`Folder::remove_tree`]: removes a folder with its contents, without following links in it.
 
 use crate::folder::Folder;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags};
@@ -8,14 +8,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 
-/// The deepest folder that is removed: each takes a descriptor and a part of the stack.
+/// Maximum depth: each level takes a descriptor and a stack frame.
 const DEPTH_MAX: u32 = 64;
 
 impl Folder {
-    /// Removes a folder with all that it holds, a file or a link; whether there was one.
+    /// Removes a folder with its contents, a file or a link; returns whether it existed.
     ///
     /// # Errors
-    /// The system's; folders that lie more than 64 deep. Some of it may be gone then.
+    /// An error of the operating system; folders nested more than 64 deep. Part of the contents may be removed then.
     pub fn remove_tree(&self, name: impl AsRef<OsStr>) -> io::Result<bool> {
         remove(self.as_fd(), name.as_ref(), 0)
     }
@@ -31,7 +31,7 @@ fn remove(above: BorrowedFd<'_>, name: &OsStr, depth: u32) -> io::Result<bool> {
     if depth == DEPTH_MAX {
         return Err(io::Error::other(format!("folders lie more than {DEPTH_MAX} deep in it")));
     }
-    // Whatever has its name by now, a link is not followed.
+    // Even if the name was replaced by now, a link is not followed.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = rustix::fs::openat(above, name, flags, Mode::empty())?;
     for entry in Dir::read_from(&folder)? {
@@ -51,7 +51,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn a_tree_goes_without_what_its_links_name() {
+    fn removal_does_not_follow_links() {
         let root = tempfile::tempdir().unwrap();
         let at = |name: &str| root.path().join(name);
         for folder in ["tree/a/b", "kept/deep"] {
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_without_end_is_refused() {
+    fn too_deep_tree_is_refused() {
         let root = tempfile::tempdir().unwrap();
         let deep = (0..DEPTH_MAX).fold(root.path().join("tree"), |path, _| path.join("d"));
         std::fs::create_dir_all(&deep).unwrap();

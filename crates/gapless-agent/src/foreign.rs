@@ -1,5 +1,5 @@
-//! The application's functions, where a panic in one must not unwind the thread that runs it. What it has changed by then is its own
-//! affair, as it is with a mutex that is poisoned.
+//! Running application functions whose panic must not unwind the calling thread. State left inconsistent by a panic is the application's
+//! concern, as with a poisoned mutex.
 
 use crate::process_mark::ProcessMark;
 use std::any::Any;
@@ -8,20 +8,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
 thread_local! {
-    /// The process of a thread that Gapless has started.
+    /// Process in which Gapless has started this thread.
     static STARTED_BY: Cell<Option<ProcessMark>> = const { Cell::new(None) };
 }
 
-/// This thread is Gapless's own. If a function of the application that runs on it forks, the child ends where the function returns: what
-/// the thread has to do next is its parent's affair, and much of it lies in memory that both share.
+/// Marks this thread as started by Gapless. If an application function on it forks, the child process ends when the function returns: the
+/// thread's further work belongs to the parent, and much of it is in shared memory.
 pub fn own_this_thread() {
     STARTED_BY.set(Some(ProcessMark::current()));
 }
 
-/// Runs a function of the application.
+/// Runs a function of the application and catches its panic.
 ///
 /// # Errors
-/// The text of its panic if it panics.
+/// Text of the panic.
 pub fn caught<T>(function: impl FnOnce() -> T) -> Result<T, String> {
     let ran = catch_unwind(AssertUnwindSafe(function));
     if let Some(process) = STARTED_BY.get() {
@@ -29,7 +29,7 @@ pub fn caught<T>(function: impl FnOnce() -> T) -> Result<T, String> {
     }
     ran.map_err(|panic| {
         let text = text_of(&*panic);
-        // What it has panicked with may panic, too, when it goes; what that has panicked with stays.
+        // Dropping the panic's payload may panic too; the payload of that second panic is leaked.
         if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
             std::mem::forget(again);
         }
@@ -37,14 +37,14 @@ pub fn caught<T>(function: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
-/// Runs one that nobody waits for: its panic is logged.
+/// Runs a function without a waiting caller: its panic is logged.
 pub fn run(what: &str, function: impl FnOnce()) {
     if let Err(panic) = caught(function) {
         tracing::error!(panic, "{what} has panicked");
     }
 }
 
-/// Wakes a task, whatever it is: an executor's, or a waker that the application has made.
+/// Wakes a task; the waker may be the application's own code.
 #[inline]
 pub fn wake(task: Waker) {
     run("the waker of a task", || task.wake());
@@ -59,7 +59,7 @@ fn text_of(panic: &(dyn Any + Send)) -> String {
 mod tests {
     use super::*;
 
-    /// Panics when it goes, with another of its kind.
+    /// Panics when it is dropped, with another of its kind.
     struct Bomb;
 
     impl Drop for Bomb {
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_panic_goes_with_may_panic_too() {
+    fn panicking_payload_drop_is_caught() {
         assert_eq!(caught(|| std::panic::panic_any(Bomb)), Err::<(), _>("with something that is no text".to_owned()));
         assert_eq!(caught(|| panic!("text")), Err::<(), _>("text".to_owned()));
         assert_eq!(caught(|| 7), Ok(7));

@@ -1,4 +1,4 @@
-//! `AgentGroup`: agents that are polled in order by one caller, on a thread or in the simulator.
+//! `AgentGroup`: agents polled in order by one caller, on a thread or in the simulator.
 //!
 //! The only place that calls agents. It never waits and reads no clock.
 
@@ -10,24 +10,24 @@ use crate::agent::{Agent, Now};
 use crate::error::Error;
 use crate::failure::AgentFailure;
 
-/// Agents in the order of the path of a message.
+/// Agents in the order of a message's path.
 pub struct AgentGroup {
     agents: Vec<Box<dyn Agent>>,
-    /// Kept apart, so that naming a failed agent runs none of its code.
+    /// Copied, so that naming a failed agent runs none of its code.
     names: Vec<String>,
-    /// The agent whose code runs now or ran last: a panic is its failure.
+    /// Agent whose code runs now or ran last: a panic is its failure.
     current: usize,
-    /// How many have been started, and so must be closed.
+    /// Number of started agents, which must be closed.
     started: usize,
-    /// The next to be closed and, of it, whether its close was requested.
+    /// Next agent to close, and whether its close was requested.
     closing: usize,
     close_requested: bool,
-    /// One that panicked: its state may be broken, so it is not called again.
+    /// Agent that panicked: its state may be inconsistent, so it is not called again.
     broken: Option<usize>,
 }
 
 impl AgentGroup {
-    /// A group of these agents.
+    /// Creates a group of these agents.
     #[must_use]
     pub fn new(agents: Vec<Box<dyn Agent>>) -> Self {
         let names = agents.iter().map(|agent| agent.name().to_owned()).collect();
@@ -37,22 +37,22 @@ impl AgentGroup {
     /// Starts each agent, in order.
     ///
     /// # Errors
-    /// The first agent's that does not start; close the group then.
+    /// The failure of the first agent that does not start; close the group then.
     pub fn start(&mut self, now: Now) -> Result<(), AgentFailure> {
         for index in self.started..self.agents.len() {
             self.current = index;
             let agent = &mut self.agents[index];
-            // Counted before the call: what a failed start has opened wants closing too.
+            // Counted before the call: resources opened by a failed start must be closed too.
             self.started = index + 1;
             agent.on_start(now).map_err(|error| AgentFailure::new(&self.names[index], error))?;
         }
         Ok(())
     }
 
-    /// One duty cycle: polls each agent once, in order. Gives the work done.
+    /// One duty cycle: polls each agent once, in order. Returns the work done.
     ///
     /// # Errors
-    /// The first agent's that fails. The group is not to be polled again, only closed.
+    /// The failure of the first agent that fails. The group must then only be closed, not polled.
     #[inline]
     pub fn poll_once(&mut self, now: Now) -> Result<usize, AgentFailure> {
         let mut work = 0_usize;
@@ -66,17 +66,17 @@ impl AgentGroup {
         Ok(work)
     }
 
-    /// Tells each agent that the thread is about to park.
+    /// Arms each agent before the thread parks.
     pub fn arm(&mut self) {
         self.for_each(|agent| agent.arm());
     }
 
-    /// Tells each agent that the thread is awake.
+    /// Disarms each agent after the thread has woken.
     pub fn disarm(&mut self) {
         self.for_each(|agent| agent.disarm());
     }
 
-    /// The earliest deadline of all agents, in nanoseconds of monotonic time.
+    /// Earliest deadline of all agents, ns of monotonic time.
     #[must_use]
     pub fn next_deadline_ns(&mut self) -> Option<u64> {
         let mut earliest: Option<u64> = None;
@@ -89,12 +89,11 @@ impl AgentGroup {
         earliest
     }
 
-    /// One step of an orderly stop: closes the agents in order, and polls the whole group until
-    /// the one that was closed last has drained. True when all are closed and drained; false when
-    /// it has to be called again.
+    /// One step of an orderly stop: closes the agents in order, and polls the whole group until the last one closed has drained. Returns
+    /// true when all are closed and drained, false if it must be called again.
     ///
     /// # Errors
-    /// The first agent's that fails. Go on with [`AgentGroup::abandon`].
+    /// The failure of the first agent that fails. Continue with [`AgentGroup::abandon`].
     pub fn close_step(&mut self, now: Now) -> Result<bool, AgentFailure> {
         while self.closing < self.started {
             self.current = self.closing;
@@ -116,9 +115,8 @@ impl AgentGroup {
         Ok(true)
     }
 
-    /// Closes what is not closed yet, in order, without draining: after a failure. Adds what went
-    /// wrong meanwhile to `problems`. An agent that panicked is not called. After a panic out of
-    /// this it may be called again and goes on with the next agent.
+    /// Closes the remaining agents after a failure, in order, without draining. Adds further errors to `problems`. An agent that panicked
+    /// is not called. If this call itself panics, call it again: it continues with the next agent.
     pub fn abandon(&mut self, now: Now, problems: &mut Vec<String>) {
         while self.closing < self.started {
             let index = self.closing;
@@ -134,8 +132,7 @@ impl AgentGroup {
         }
     }
 
-    /// Drops the agents, in order. After a panic out of this it may be called again and goes on
-    /// with the next agent.
+    /// Drops the agents, in order. If this call panics, call it again: it continues with the next agent.
     pub fn release(&mut self) {
         self.started = 0;
         self.current = self.names.len() - self.agents.len();
@@ -146,25 +143,24 @@ impl AgentGroup {
         }
     }
 
-    /// The agent that [`AgentGroup::close_step`] waits for.
+    /// Agent that [`AgentGroup::close_step`] waits for.
     #[must_use]
     pub fn draining(&self) -> Option<&str> {
         if self.closing < self.started { self.names.get(self.closing).map(String::as_str) } else { None }
     }
 
-    /// The descriptors that the agents wait for.
+    /// Collects the descriptors that the agents wait for.
     pub fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
         self.agents.iter().for_each(|agent| agent.watch(descriptors));
     }
 
-    /// The agents' names, in order.
+    /// Names of the agents, in order.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// After a panic came out of this group: makes it the failure of the agent that ran, which is
-    /// not called again.
+    /// Turns a panic out of this group into the failure of the agent that ran, which is not called again.
     #[must_use]
     pub fn blame_panic(&mut self, payload: &(dyn Any + Send)) -> AgentFailure {
         self.broken = Some(self.current);

@@ -1,48 +1,47 @@
-//! `IdleStrategy`: what a thread does while there is nothing to do. Spin, then yield, then park.
+//! `IdleStrategy`: behaviour of a thread without work. Spin, then yield, then park.
 //!
-//! Pure: [`Idle`] is told the time and the work done and answers with an [`IdleAction`]; the
-//! thread runner, or a client that waits for a reply, carries it out. By time rather than by
-//! turns, because a turn of a thread with five agents is not one of a thread with one.
+//! Pure: [`Idle`] gets the time and the work done and returns an [`IdleAction`]; the thread runner, or a client waiting for a reply,
+//! carries it out. Phases are measured in time instead of turns, because the length of a turn depends on the number of agents.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::Error;
 
-/// What a thread does while there is nothing to do. All times are nanoseconds since it last had work.
+/// Behaviour of a thread without work. All times are ns since its last work.
 ///
-/// As text: `spin`, `spin-yield:10us`, `spin-yield-park:10us,590us,100ms`,
-/// `back-off:10us,100us,10us,1ms`; the numbers may be left away for the defaults.
+/// As text: `spin`, `spin-yield:10us`, `spin-yield-park:10us,590us,100ms`, `back-off:10us,100us,10us,1ms`; the numbers may be omitted for
+/// the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleStrategy {
-    /// Spins for ever: the least latency, one core at 100 %.
+    /// Spins forever: the lowest latency, one core at 100 %.
     Spin,
-    /// Spins, then gives the core away between polls to any thread that wants it. Still 100 % if none does.
+    /// Spins, then yields the core between polls to any thread that wants it. Still 100 % without other threads.
     SpinYield {
-        /// How long to spin.
+        /// Duration of spinning.
         spin_ns: u64,
     },
     /// Spins, then yields, then parks until it is woken.
     SpinYieldPark {
-        /// How long to spin.
+        /// Duration of spinning.
         spin_ns: u64,
-        /// How long to yield after that: both together longer than the usual gap between two
-        /// messages, so that only real idleness costs a wake-up.
+        /// Duration of yielding after that. Both together should be longer than the usual gap between two messages, so that only real
+        /// idleness costs a wake-up.
         yield_ns: u64,
-        /// The longest park. Not an interval at which anything is noticed, a wake-up does that:
-        /// the bound on what a peer can cause that dies without waking us.
+        /// Longest park. Not a polling interval, because wake-ups end a park: it bounds the effect of a peer that dies
+        /// without waking us.
         park_ns_max: u64,
     },
-    /// Spins, then yields, then sleeps for doubling times. Nobody has to wake it, so senders never
-    /// make a system call; the price is up to `sleep_ns_max` of latency.
+    /// Spins, then yields, then sleeps for doubling times. It needs no wake-ups, so senders never make a system call, at the cost of up to
+    /// `sleep_ns_max` of latency.
     BackOff {
-        /// How long to spin.
+        /// Duration of spinning.
         spin_ns: u64,
-        /// How long to yield after that.
+        /// Duration of yielding after that.
         yield_ns: u64,
-        /// The first sleep.
+        /// First sleep.
         sleep_ns_min: u64,
-        /// The longest sleep.
+        /// Longest sleep.
         sleep_ns_max: u64,
     },
 }
@@ -50,19 +49,18 @@ pub enum IdleStrategy {
 impl IdleStrategy {
     /// [`IdleStrategy::SpinYield`] with its default.
     pub const SPIN_YIELD: Self = Self::SpinYield { spin_ns: 10_000 };
-    /// [`IdleStrategy::SpinYieldPark`] with its defaults: at 2,000 messages a second and more the
-    /// thread never parks, and 10 polls a second is all that an idle one costs. It soon yields: a yield that nobody wants
-    /// costs less than a microsecond, but where several processes share the cores each spin is a time slice of
-    /// milliseconds that the one has to wait for whom the spinner waits for.
+    /// [`IdleStrategy::SpinYieldPark`] with its defaults. At 2,000 messages a second or more the thread never parks, and an idle one costs
+    /// only 10 polls a second. It yields soon: an unused yield costs less than a microsecond. With several processes on the same cores,
+    /// each spin would be a time slice of milliseconds taken from the thread that the spinner waits for.
     pub const SPIN_YIELD_PARK: Self =
         Self::SpinYieldPark { spin_ns: 10_000, yield_ns: 590_000, park_ns_max: 100_000_000 };
-    /// For a thread that shares its core: hardly spins, since that would steal from the one it waits for.
+    /// For a thread that shares its core: it hardly spins, since that would steal time from the thread it waits for.
     pub const SHARED_CORE: Self = Self::SpinYieldPark { spin_ns: 5_000, yield_ns: 50_000, park_ns_max: 100_000_000 };
     /// [`IdleStrategy::BackOff`] with its defaults.
     pub const BACK_OFF: Self =
         Self::BackOff { spin_ns: 10_000, yield_ns: 100_000, sleep_ns_min: 10_000, sleep_ns_max: 1_000_000 };
 
-    /// Whether a thread that idles so has to be woken by those who bring work.
+    /// Whether a thread with this strategy must be woken by senders.
     #[must_use]
     pub const fn parks(&self) -> bool {
         matches!(self, Self::SpinYieldPark { .. })
@@ -75,28 +73,28 @@ impl Default for IdleStrategy {
     }
 }
 
-/// What to do before the next poll.
+/// Action before the next poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleAction {
     /// There was work: poll again at once.
     Poll,
     /// A spin-loop hint.
     Spin,
-    /// Give the core away.
+    /// Yield the core.
     Yield,
-    /// Announce, poll once more, then wait for a wake-up at most so long.
+    /// Announce, poll once more, then wait for a wake-up with this limit.
     Park {
-        /// In nanoseconds.
+        /// Limit, ns.
         ns_max: u64,
     },
-    /// Wait so long without having announced anything.
+    /// Wait this long without an announcement.
     Sleep {
-        /// In nanoseconds.
+        /// Duration, ns.
         ns: u64,
     },
 }
 
-/// The state of one idling thread.
+/// State of one idling thread.
 ///
 /// ```
 /// use gapless_agent::{Idle, IdleAction, IdleStrategy};
@@ -110,22 +108,22 @@ pub enum IdleAction {
 #[derive(Clone, Copy, Debug)]
 pub struct Idle {
     strategy: IdleStrategy,
-    /// Since when there is no work; `None` while there is.
+    /// Start of the time without work; `None` while there is work.
     since_ns: Option<u64>,
     sleep_ns: u64,
 }
 
 impl Idle {
-    /// A thread that has just had work.
+    /// State of a thread that has just had work.
     #[must_use]
     pub const fn new(strategy: IdleStrategy) -> Self {
         Self { strategy, since_ns: None, sleep_ns: 0 }
     }
 
-    /// What to do after a poll at `monotonic_ns` that did `work`.
+    /// Action after a poll at `monotonic_ns` that did `work`.
     ///
-    /// A park that ends without work is followed by the next park, not by another spin: an idle
-    /// thread stays cheap however often it is woken for nothing.
+    /// A park that ends without work is followed by the next park instead of another spin: an idle thread stays cheap however often it is
+    /// woken for nothing.
     #[inline]
     pub fn step(&mut self, monotonic_ns: u64, work: usize) -> IdleAction {
         if work > 0 {
@@ -138,7 +136,7 @@ impl Idle {
         self.step_without_work(monotonic_ns)
     }
 
-    /// There was work.
+    /// Notes that there was work.
     #[inline]
     pub fn reset(&mut self) {
         self.since_ns = None;
@@ -274,12 +272,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_strategy_reads_back_what_it_prints(strategy in any_strategy()) {
+        fn strategy_round_trip(strategy in any_strategy()) {
             prop_assert_eq!(strategy.to_string().parse::<IdleStrategy>().unwrap(), strategy);
         }
 
         #[test]
-        fn no_text_and_no_time_makes_it_panic(text in ".{0,40}", strategy in any_strategy(), times in proptest::collection::vec(any::<u64>(), 0..20)) {
+        fn no_text_and_no_time_causes_a_panic(text in ".{0,40}", strategy in any_strategy(), times in proptest::collection::vec(any::<u64>(), 0..20)) {
             let _ = text.parse::<IdleStrategy>();
             let mut idle = Idle::new(strategy);
             for time in times {
@@ -290,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_no_strategy_are_refused_with_the_accepted_forms() {
+    fn invalid_strategy_text_is_refused() {
         for text in [
             "",
             "spin:1us",
@@ -310,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn back_off_doubles_up_to_its_limit_and_starts_anew_after_work() {
+    fn back_off_doubles_and_resets() {
         let strategy = IdleStrategy::BackOff { spin_ns: 0, yield_ns: 0, sleep_ns_min: 10, sleep_ns_max: 35 };
         let mut idle = Idle::new(strategy);
         let sleeps: Vec<_> = (0..4).map(|time| idle.step(time, 0)).collect();
@@ -320,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wake_up_for_nothing_is_followed_by_a_park_and_not_by_a_spin() {
+    fn spurious_wake_up_parks_again() {
         let mut idle = Idle::new(IdleStrategy::default());
         assert_eq!(idle.step(0, 0), IdleAction::Spin);
         for time in [600_000, 600_001, 100_600_000] {

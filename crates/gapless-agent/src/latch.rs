@@ -1,40 +1,39 @@
-//! `Latch`: a few words that change together, written seldom and read all the time.
+//! `Latch`: a few words that change together, written rarely and read constantly.
 //!
-//! The clock keeps its current piece of the time line here. Two slots and a count: the writer
-//! fills the slot that nobody is sent to and then moves the count, so that a reader is never held
-//! up by a writer that lost its core in the middle (which a plain sequence lock does); Linux has it as `seqcount_latch`. A reader
-//! only tries again if a whole write came in between. `tests/loom/loom_latch.rs` runs the interleavings.
+//! The clock keeps its current piece of the timeline here. Two slots and a count: the writer fills the slot that readers are not using and
+//! then advances the count. So a reader is never blocked by a writer that lost its core half-way, as with a plain sequence lock; Linux has
+//! it as `seqcount_latch`. A reader retries only if a whole write happened in between. `tests/loom/loom_latch.rs` checks the interleavings.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::atomic_word::AtomicWord;
 
-/// `N` words that change together. One writer at a time; the caller sees to that.
+/// `N` words that change together. One writer at a time, which the caller must ensure.
 #[derive(Debug)]
 pub struct Latch<const N: usize, A: AtomicWord = AtomicU64> {
-    /// How many writes there were; the last is in slot `count % 2`.
+    /// Number of writes; the last is in slot `count % 2`.
     count: A,
     slots: [[A; N]; 2],
 }
 
 impl<const N: usize, A: AtomicWord> Latch<N, A> {
-    /// A latch holding `words`.
+    /// Creates a latch with `words`.
     #[must_use]
     pub fn new(words: [u64; N]) -> Self {
         Self { count: A::new(0), slots: [words.map(A::new), [0; N].map(A::new)] }
     }
 
-    /// The words of one write.
+    /// Words of one write.
     #[inline]
     pub fn read(&self) -> [u64; N] {
         loop {
-            // Acquire pairs with the Release store in `write`: the slot is filled.
+            // Acquire: pairs with the Release store in `write`, so the slot is filled.
             let count = self.count.load(Ordering::Acquire);
             let slot = &self.slots[(count & 1) as usize];
             // Relaxed: checked below.
             let words = std::array::from_fn(|index| slot[index].load(Ordering::Relaxed));
-            // Pairs with the Release fence in `write`: if any word above came from the write after
-            // the next, the load below sees the count of the next at least.
+            // Pairs with the Release fence in `write`: if a word above came from the write after the next, the load below sees at least the
+            // count of the next.
             A::fence(Ordering::Acquire);
             // Relaxed: ordered by the fence.
             if self.count.load(Ordering::Relaxed) == count {
@@ -43,18 +42,18 @@ impl<const N: usize, A: AtomicWord> Latch<N, A> {
         }
     }
 
-    /// Replaces the words. Writers exclude each other by a lock.
+    /// Replaces the words. Writers must exclude each other by a lock.
     pub fn write(&self, words: [u64; N]) {
         // Relaxed: only writers change it, and they hold the lock.
         let count = self.count.load(Ordering::Relaxed);
-        // Pairs with the Acquire fence in `read`: the count as it is now is seen before the words below.
+        // Pairs with the Acquire fence in `read`: the current count is seen before the words below.
         A::fence(Ordering::Release);
         let next = count.wrapping_add(1);
         for (word, value) in self.slots[(next & 1) as usize].iter().zip(words) {
             // Relaxed: published by the store below.
             word.store(value, Ordering::Relaxed);
         }
-        // Release pairs with the Acquire load in `read`.
+        // Release: pairs with the Acquire load in `read`.
         self.count.store(next, Ordering::Release);
     }
 }

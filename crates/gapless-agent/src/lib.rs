@@ -1,9 +1,8 @@
 //! Agents, thread plans, idle strategies, affinity, clocks and counters.
 //!
-//! An [`Agent`] is one stage with one non-blocking `poll`. A thread runs a group of agents in a
-//! duty cycle: read the [`Clock`] once, poll each agent, and if nobody had work, idle by the
-//! thread's [`IdleStrategy`]. Which agents share a thread is a [`ThreadPlan`], not the agents'
-//! business; the simulator polls the same agents through [`AgentGroup`] under a [`VirtualTime`].
+//! An [`Agent`] is one stage with one non-blocking `poll`. A thread runs a group of agents in a duty cycle: read the [`Clock`] once, poll
+//! each agent, and if none had work, idle by the thread's [`IdleStrategy`]. A [`ThreadPlan`], not the agents, decides which agents share a
+//! thread. The simulator polls the same agents through [`AgentGroup`] under a [`VirtualTime`].
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -12,36 +11,36 @@
 //! | [`mod@plan`] | [`plan()`](plan::plan): agents to threads, threads to cores |
 //! | [`thread`] | [`AgentThread`]: the duty cycle on a thread of its own |
 //! | [`group`] | [`AgentGroup`]: agents polled in order, with or without a thread |
-//! | [`failure`] | [`AgentFailure`], and the [`FailureSlot`] that threads share |
-//! | [`idle`] | [`IdleStrategy`]: what a thread does when there is nothing to do |
+//! | [`failure`] | [`AgentFailure`], and the [`FailureSlot`] shared by threads |
+//! | [`idle`] | [`IdleStrategy`]: behaviour of a thread without work |
 //! | [`wake`] | [`Waker`]: an eventfd and a parked flag |
 //! | [`cpu_mask`] | [`CpuMask`]: parsing, checking, pinning |
 //! | [`clock`] | [`Clock`]: system, time stamp counter or virtual; the wall clock is slewed |
 //! | [`agent`] | [`Agent`], [`Now`] |
 //! | [`counters`] | [`Counters`] in a mapped file or written by a [`CountersWriter`], [`CountersReader`] for another process |
 //! | [`park_flag`], [`latch`], [`atomic_word`] | the two ordering arguments, generic over their atomics |
-//! | [`mod@block_on`] | drives a future to its end on this thread |
-//! | [`deadlines`] | [`Deadlines`](deadlines::Deadlines): what is told when its time is over, and the thread that tells it |
-//! | [`timer_wheel`] | things with a deadline each |
-//! | [`time_buckets`] | times in buckets that counters count, and their quantiles |
-//! | [`pauses`] | [`Pauses`]: how long a spinning thread was kept from running |
-//! | [`wake_fd`] | eventfds that wake another process's thread |
-//! | [`foreign`] | the application's functions, whose panics are caught |
-//! | [`process_mark`] | [`ProcessMark`](process_mark::ProcessMark): whether this is the process that made something, or a child of it |
+//! | [`mod@block_on`] | running a future to completion on this thread |
+//! | [`deadlines`] | [`Deadlines`](deadlines::Deadlines): callbacks at deadlines, and the thread that runs them |
+//! | [`timer_wheel`] | a hashed timer wheel |
+//! | [`time_buckets`] | histograms of durations in counters, and their quantiles |
+//! | [`pauses`] | [`Pauses`]: times that a spinning thread was kept from running |
+//! | [`wake_fd`] | eventfds that wake a thread of another process |
+//! | [`foreign`] | running application functions and catching their panics |
+//! | [`process_mark`] | [`ProcessMark`](process_mark::ProcessMark): detection of a forked child |
 //! | [`proc_folder`] | whether `/proc` has the processes of this process namespace |
 //! | [`fault`] | crash points and mutants, for tests |
-//! | [`file_lock`] | locks of files, and whether one is held |
-//! | [`private_folder`] | folders of this process's user alone |
-//! | [`checked_file`] | files by their path, opened and read as [`Folder`](folder::Folder) does it, with a limit |
-//! | [`socket_file`] | who may connect to a socket that was just bound |
-//! | `folder_tree` | removing a folder with all that it holds |
+//! | [`file_lock`] | file locks, and whether one is held |
+//! | [`private_folder`] | folders accessible only to this process's user |
+//! | [`checked_file`] | files by path, opened and read like by [`Folder`](folder::Folder), with a limit |
+//! | [`socket_file`] | permissions of a newly bound socket |
+//! | `folder_tree` | removing a folder with its contents |
 //! | [`folder`] | [`Folder`](folder::Folder): files in a folder that another user may write into |
-//! | [`regular_file`] | files that a program reads by name |
-//! | [`shortage`] | whether an error means that this process or its machine lacks something |
-//! | [`wait_notices`] | [`WaitNotices`](wait_notices::WaitNotices): when one who waits says for whom |
-//! | [`lost_mappings`] | a file that was made shorter under its mapping ends the program with the file's name |
+//! | [`regular_file`] | regular files named by a user |
+//! | [`shortage`] | whether an error means that this process or its machine is out of a resource |
+//! | [`wait_notices`] | [`WaitNotices`](wait_notices::WaitNotices): times of messages about a long wait |
+//! | [`lost_mappings`] | ending the program with the name of a file that was truncated under its mapping |
 //! | [`random`] | random bytes of the operating system |
-//! | [`progress`] | [`Progress`](progress::Progress): a number that only grows, and the threads that wait for it |
+//! | [`progress`] | [`Progress`](progress::Progress): a number that only grows, and the threads waiting for it |
 //! | [`monotonic`] | the clock of deadlines |
 //! | [`error`] | [`Error`] |
 

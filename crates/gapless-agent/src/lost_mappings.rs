@@ -1,9 +1,9 @@
-//! [`name_lost_mappings`]: a file that was made shorter under a running program, or whose device fails, ends the program with the file's
-//! name. The kernel sends `SIGBUS` to a thread that looks at a page of a mapping which the file does not have any more; without
-//! this that is the whole message.
+//! [`name_lost_mappings`]: ends the program with the name of a file that was truncated while mapped, or whose device fails. The kernel
+//! sends `SIGBUS` to a thread that reads a page that the file no longer has; without this module, that signal is the whole message.
 //!
-//! A program asks for it, once, at its beginning; no library does. It costs nothing until then: which file it is, the handler finds in
-//! `/proc/self/maps`. It calls only what a signal handler may call, and leaves every other `SIGBUS` to whoever had the signal before.
+//! Called once by a program, at its start, and never by a library. It costs nothing until then: the handler finds the file in
+//! `/proc/self/maps`. The handler calls only functions that are safe in a signal handler, and leaves every other `SIGBUS` to the previous
+//! handler.
 
 use std::cell::UnsafeCell;
 use std::io;
@@ -11,18 +11,16 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The exit code of a program that has lost a file which it uses, whoever has found it: the one of `sysexits.h` for a failed input or
-/// output.
+/// Exit code of a program that has lost a file it uses, however that was found: the one of `sysexits.h` for failed input or output.
 pub const LOST_FILE: u8 = 74;
 
-/// From now on a shared mapping of a file whose pages are gone ends this process with [`LOST_FILE`], and one line on standard error that
-/// names the file and the place. Called again it does nothing.
+/// Installs the handler: if the pages of a shared file mapping are gone, it ends this process with [`LOST_FILE`] and one line on standard
+/// error that names the file and the position. Calling it again has no effect.
 ///
-/// Other bus errors reach the handler that was there before. A program with a handler of its own for mappings of its own installs it
-/// afterwards.
+/// Other bus errors reach the previous handler. A program with its own handler for its own mappings installs that afterwards.
 ///
 /// # Errors
-/// The operating system's refusal.
+/// An error of the operating system.
 pub fn name_lost_mappings() -> io::Result<()> {
     static INSTALLED: OnceLock<Result<(), i32>> = OnceLock::new();
     INSTALLED
@@ -30,21 +28,21 @@ pub fn name_lost_mappings() -> io::Result<()> {
         .map_err(io::Error::from_raw_os_error)
 }
 
-/// What had the signal before.
+/// Previous handler of the signal.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
 fn install() -> io::Result<()> {
-    // SAFETY: all bytes of the two structures may be zero; the signal exists; a look at its handler changes nothing.
+    // SAFETY: all bytes of the two structures may be zero; the signal exists; querying its handler changes nothing.
     let before = unsafe {
         let mut before: libc::sigaction = std::mem::zeroed();
         check(libc::sigaction(libc::SIGBUS, ptr::null(), &raw mut before))?;
         before
     };
-    // Before the handler is there that looks at it.
+    // Must be set before the handler that reads it is installed.
     let _first = BEFORE.set(before);
     let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = handle;
-    // SAFETY: as above; the handler has the form that SA_SIGINFO asks for, and does only what may be done in one. ONSTACK: a
-    // thread's own stack may be what has run out, and then it is another's signal.
+    // SAFETY: as above; the handler has the signature that SA_SIGINFO requires, and does only what a handler may. ONSTACK: the thread's own
+    // stack may be exhausted, and the fault then belongs to another handler.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as usize;
@@ -58,17 +56,17 @@ fn check(result: libc::c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Memory for the handler: signal stacks are small.
+/// Memory for the handler, because signal stacks are small.
 struct Scratch {
     /// A part of the maps.
     read: [u8; 4096],
-    /// A line of them; the longest path is as long as a page.
+    /// A line of the maps; the longest path takes a page.
     line: [u8; 4096 + 128],
 }
 
 struct Shared(UnsafeCell<Scratch>);
 
-// SAFETY: used by the one thread that has set `TAKEN`.
+// SAFETY: used only by the thread that has set `TAKEN`.
 unsafe impl Sync for Shared {}
 
 static SCRATCH: Shared = Shared(UnsafeCell::new(Scratch { read: [0; 4096], line: [0; 4096 + 128] }));
@@ -81,15 +79,15 @@ extern "C" fn handle(signal: libc::c_int, information: *mut libc::siginfo_t, con
         is_page_gone.then(|| (*information).si_addr() as u64)
     };
     if let Some(address) = address {
-        // Acquire: pairs with the Release below. Another thread that is here most often ends the process.
+        // Acquire: pairs with the Release below. Another thread in here usually ends the process.
         while TAKEN.swap(true, Ordering::Acquire) {
             // SAFETY: a system call without memory.
             unsafe { libc::poll(ptr::null_mut(), 0, 1) };
         }
-        // SAFETY: TAKEN is ours, and with it the memory.
+        // SAFETY: this thread holds TAKEN, and with it the memory.
         let is_named = say(unsafe { &mut *SCRATCH.0.get() }, address);
         if is_named {
-            // SAFETY: ends the process at once, without what a signal handler may not run.
+            // SAFETY: ends the process at once, without running code that a signal handler may not run.
             unsafe { libc::_exit(LOST_FILE.into()) };
         }
         TAKEN.store(false, Ordering::Release);
@@ -97,14 +95,14 @@ extern "C" fn handle(signal: libc::c_int, information: *mut libc::siginfo_t, con
     hand_on(signal, information, context);
 }
 
-/// Leaves the signal to who had it before.
+/// Passes the signal to the previous handler.
 fn hand_on(signal: libc::c_int, information: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let before = BEFORE.get().map_or(libc::SIG_DFL, |before| before.sa_sigaction);
     if before == libc::SIG_DFL || before == libc::SIG_IGN {
-        // SAFETY: the default is what there was; back from here, the same instruction faults again and the kernel ends the process.
+        // SAFETY: restores the default; after the return, the same instruction faults again and the kernel ends the process.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     } else if BEFORE.get().is_some_and(|before| before.sa_flags & libc::SA_SIGINFO != 0) {
-        // SAFETY: who installed it said that it has this form.
+        // SAFETY: its installer has declared this signature.
         unsafe {
             let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
                 std::mem::transmute(before);
@@ -119,7 +117,7 @@ fn hand_on(signal: libc::c_int, information: *mut libc::siginfo_t, context: *mut
     }
 }
 
-/// Says which file is mapped at `address`; `false` if no shared mapping of a file is.
+/// Prints the file that is mapped at `address`; `false` if it is not in a shared file mapping.
 fn say(scratch: &mut Scratch, address: u64) -> bool {
     // SAFETY: the path ends with a zero.
     let maps = unsafe { libc::open(c"/proc/self/maps".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
@@ -128,7 +126,7 @@ fn say(scratch: &mut Scratch, address: u64) -> bool {
     }
     let mut length = 0;
     loop {
-        // SAFETY: the buffer has as many bytes.
+        // SAFETY: the buffer has that many bytes.
         let count = unsafe { libc::read(maps, scratch.read.as_mut_ptr().cast(), scratch.read.len()) };
         let Ok(count) = usize::try_from(count) else { return false };
         if count == 0 {
@@ -156,12 +154,12 @@ fn say(scratch: &mut Scratch, address: u64) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 struct Lost<'a> {
     path: &'a [u8],
-    /// The place in the file.
+    /// Offset in the file.
     position: u64,
 }
 
 impl<'a> Lost<'a> {
-    /// The file in a line of the maps, as `7f00-7f20 rw-s 00001000 08:02 4711    /a/file`, if it holds `address` and is shared.
+    /// File of a line of the maps, as `7f00-7f20 rw-s 00001000 08:02 4711    /a/file`, if it contains `address` and is shared.
     fn found(line: &'a [u8], address: u64) -> Option<Self> {
         let (first, rest) = number(line)?;
         let (end, rest) = number(rest.strip_prefix(b"-")?)?;
@@ -193,7 +191,7 @@ impl<'a> Lost<'a> {
     }
 }
 
-/// Hexadecimal digits, and what follows them.
+/// Parses hexadecimal digits; returns the rest too.
 fn number(text: &[u8]) -> Option<(u64, &[u8])> {
     let count = text.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(text.len());
     let digit = |byte: &u8| u64::from(char::from(*byte).to_digit(16).unwrap_or(0));
@@ -201,7 +199,7 @@ fn number(text: &[u8]) -> Option<(u64, &[u8])> {
     (1..=16).contains(&count).then_some((value, &text[count..]))
 }
 
-/// To standard error, as much as it takes: there is nobody to be told that it takes nothing.
+/// Writes to standard error as much as it takes; a failure cannot be reported.
 fn write(mut bytes: &[u8]) {
     while !bytes.is_empty() {
         // SAFETY: the range is borrowed.
@@ -218,13 +216,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_the_maps_names_its_file_and_the_place() {
+    fn maps_line_yields_file_and_offset() {
         let line = b"7f0000001000-7f0000003000 rw-s 00010000 08:02 4711                       /a/the file (deleted)";
         let lost = Lost { path: b"/a/the file (deleted)", position: 0x1_1008 };
         assert_eq!(Lost::found(line, 0x7f00_0000_2008), Some(lost));
-        assert_eq!(Lost::found(line, 0x7f00_0000_3000), None, "behind it");
+        assert_eq!(Lost::found(line, 0x7f00_0000_3000), None, "after the mapping");
         let private = b"7f0000001000-7f0000003000 rw-p 00010000 08:02 4711                       /a/program";
-        assert_eq!(Lost::found(private, 0x7f00_0000_2008), None, "what is no shared mapping is not ours");
+        assert_eq!(Lost::found(private, 0x7f00_0000_2008), None, "private mappings are ignored");
         assert_eq!(Lost::found(b"7f0000001000-7f0000003000 rw-s 00000000 00:01 9", 0x7f00_0000_2008), None, "no file");
         for cut in 0..line.len() {
             let _no_panic = Lost::found(&line[..cut], 0x7f00_0000_2008);

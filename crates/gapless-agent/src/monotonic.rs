@@ -1,11 +1,11 @@
-//! The clock of deadlines: the machine's monotonic clock, the same in all of its processes, whatever time namespaces they are in; and
-//! [`boottime_ns`], which goes on while the machine sleeps.
+//! The clock of deadlines: the machine's monotonic clock, the same in all its processes, independent of time namespaces; and
+//! [`boottime_ns`], which also counts while the machine sleeps.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Nanoseconds of the machine's monotonic clock.
+/// Machine's monotonic clock, ns.
 #[inline]
 #[must_use]
 pub fn monotonic_ns() -> u64 {
@@ -13,13 +13,13 @@ pub fn monotonic_ns() -> u64 {
     shown_ns(ClockId::Monotonic).wrapping_sub_signed(*OFFSET_NS.get_or_init(|| offset_ns("monotonic")))
 }
 
-/// Nanoseconds since the machine's start, with the time in which it slept.
+/// Time since the machine's start, including sleep, ns.
 #[must_use]
 pub fn boottime_ns() -> u64 {
     shown_ns(ClockId::Boottime).wrapping_sub_signed(boottime_offset_ns())
 }
 
-/// Nanoseconds by which this process's time namespace shows a later [`boottime_ns`], also in `/proc`.
+/// Offset by which this process's time namespace shows a later [`boottime_ns`], also in `/proc`, ns.
 #[must_use]
 pub fn boottime_offset_ns() -> i64 {
     static OFFSET_NS: OnceLock<i64> = OnceLock::new();
@@ -31,7 +31,7 @@ fn shown_ns(clock: ClockId) -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// How far the clock that this process's time namespace shows is ahead of the machine's (`time_namespaces(7)`).
+/// Offset of a clock in this process's time namespace from the machine's (`time_namespaces(7)`), ns.
 #[cold]
 fn offset_ns(clock: &str) -> i64 {
     std::fs::read_to_string("/proc/self/timens_offsets").ok().and_then(|text| offset_in(&text, clock)).unwrap_or(0)
@@ -43,7 +43,7 @@ fn offset_in(offsets: &str, clock: &str) -> Option<i64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(nanoseconds)
 }
 
-/// The nanoseconds of a duration; `u64::MAX`, 584 years, for a longer one.
+/// Nanoseconds of a duration; `u64::MAX`, 584 years, for a longer one.
 #[inline]
 #[must_use]
 pub fn saturating_ns(duration: Duration) -> u64 {
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duration_that_has_no_number_of_nanoseconds_is_the_longest() {
+    fn too_long_duration_saturates() {
         assert_eq!(saturating_ns(Duration::from_millis(3)), 3_000_000);
         assert_eq!(saturating_ns(Duration::from_nanos(u64::MAX)), u64::MAX);
         assert_eq!(saturating_ns(Duration::MAX), u64::MAX);

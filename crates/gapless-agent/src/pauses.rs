@@ -1,27 +1,26 @@
-//! `Pauses`: how long a spinning thread was kept from running, by whatever takes its core away.
+//! `Pauses`: times that a spinning thread was kept from running by losing its core.
 //!
-//! A duty cycle without work takes well under a microsecond. One that took far longer was not the
-//! thread's own doing: an interrupt, another thread, the hypervisor. What is lost that way is the
-//! machine's part of a latency's tail, measured in the run itself and on the same cores. It is a lower
-//! bound: a pause that falls into a cycle which then finds work is not told from that work.
+//! A duty cycle without work takes well under a microsecond. A much longer one was interrupted by the kernel, another thread or the
+//! hypervisor. Such pauses are the machine's share of a latency's tail, measured in the run itself and on the same cores. They are a lower
+//! bound: a pause in a cycle that then finds work cannot be told from that work.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The shortest pause that is counted, in nanoseconds.
+/// Shortest pause that is counted, ns.
 pub const PAUSE_NS_MIN: u64 = 2_000;
 
-/// The pauses of one thread so far.
+/// Pauses of one thread so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pauses {
     pub count: u64,
-    /// All of them together, in nanoseconds.
+    /// Sum of all pauses, ns.
     pub total_ns: u64,
-    /// The longest, in nanoseconds.
+    /// Longest pause, ns.
     pub longest_ns: u64,
 }
 
 impl Pauses {
-    /// What has come since `earlier`, except that the longest is that of the whole time.
+    /// Pauses after `earlier`; the longest is that of the whole time.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Self {
         Self {
@@ -32,7 +31,7 @@ impl Pauses {
     }
 }
 
-/// Of several threads: together, and the longest of all.
+/// Sum over several threads; the longest is that of a single thread.
 impl std::iter::Sum for Pauses {
     fn sum<I: Iterator<Item = Self>>(threads: I) -> Self {
         threads.fold(Self::default(), |sum, thread| Self {
@@ -43,8 +42,8 @@ impl std::iter::Sum for Pauses {
     }
 }
 
-/// Finds the pauses of the thread that calls it: [`PauseTracker::begin`] with the time at the start of
-/// each duty cycle, [`PauseTracker::end`] behind it.
+/// Detects the pauses of the calling thread: call [`PauseTracker::begin`] with the time at the start of each duty cycle and
+/// [`PauseTracker::end`] at its end.
 ///
 /// ```
 /// use gapless_agent::{PauseTracker, Pauses};
@@ -65,7 +64,7 @@ pub struct PauseTracker {
 }
 
 impl PauseTracker {
-    /// A duty cycle begins at `now_ns`. The pause since the one before, if there was one.
+    /// Begins a duty cycle at `now_ns`. Returns the pause since the previous one, if there was one.
     #[inline]
     pub fn begin(&mut self, now_ns: u64) -> Option<u64> {
         let passed_ns = now_ns.saturating_sub(self.begun_ns);
@@ -79,7 +78,7 @@ impl PauseTracker {
         self.idle = idle;
     }
 
-    /// What was found so far.
+    /// Pauses found so far.
     #[must_use]
     pub const fn pauses(&self) -> Pauses {
         self.pauses
@@ -94,7 +93,7 @@ impl PauseTracker {
     }
 }
 
-/// A thread's pauses as others see them.
+/// A thread's pauses, readable by other threads.
 #[derive(Debug, Default)]
 pub(crate) struct SharedPauses {
     count: AtomicU64,
@@ -105,7 +104,7 @@ pub(crate) struct SharedPauses {
 impl SharedPauses {
     #[cold]
     pub(crate) fn publish(&self, pauses: Pauses) {
-        // Relaxed: figures to look at; nothing hangs on their order.
+        // Relaxed: informational figures; nothing depends on their order.
         self.count.store(pauses.count, Ordering::Relaxed);
         self.total_ns.store(pauses.total_ns, Ordering::Relaxed);
         self.longest_ns.store(pauses.longest_ns, Ordering::Relaxed);
@@ -125,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cycle_with_work_is_no_pause_however_long_it_takes() {
+    fn cycle_with_work_is_no_pause() {
         let mut tracker = PauseTracker::default();
         tracker.begin(1_000_000);
         tracker.end(false);
@@ -136,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_cycle_and_a_clock_that_stands_are_no_pauses() {
+    fn first_cycle_and_still_clock_are_none() {
         let mut tracker = PauseTracker::default();
         assert_eq!(tracker.begin(u64::MAX), None);
         tracker.end(true);
@@ -145,14 +144,14 @@ mod tests {
     }
 
     #[test]
-    fn what_came_since_is_a_difference() {
+    fn since_is_a_difference() {
         let earlier = Pauses { count: 2, total_ns: 30, longest_ns: 20 };
         let later = Pauses { count: 5, total_ns: 100, longest_ns: 40 };
         assert_eq!(later.since(earlier), Pauses { count: 3, total_ns: 70, longest_ns: 40 });
     }
 
     #[test]
-    fn those_of_several_threads_are_added_and_the_longest_is_that_of_one() {
+    fn sum_adds_and_keeps_the_longest() {
         let threads = [
             Pauses { count: 1, total_ns: 50_000, longest_ns: 50_000 },
             Pauses { count: 2, total_ns: 30_000, longest_ns: 20_000 },

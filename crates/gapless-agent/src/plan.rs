@@ -1,17 +1,17 @@
-//! The thread plan: which agents share a thread, and which threads get a core.
+//! The thread plan: assigns agents to threads, and threads to cores.
 //!
-//! Pure: [`plan`] is a function of what there is to run and how many cores there are. The
-//! builder of a node calls it, prints its notes, and starts the threads ([`crate::ThreadGroup`]).
+//! Pure: [`plan`] is a function of the agents and the number of cores. The builder of a node calls it, prints its notes, and starts the
+//! threads ([`crate::ThreadGroup`]).
 //!
-//! What is known about the costs, and decides:
-//! - A hand-over between two cores costs a transfer of the cache line, 0.1–0.3 µs; so for latency
-//!   the chain of a message stays on one thread, also where cores are free.
-//! - For throughput the stages run side by side, the heaviest first, as far as cores are free.
-//! - A thread that spins without a core of its own steals from the one it waits for, and one that spins
-//!   on a core that another needs too makes it wait for the scheduler, milliseconds at each message: both
-//!   are downgraded to [`IdleStrategy::SHARED_CORE`], and the plan says so.
-//! - Spinning for ever is for those who ask and have a core for it: `min`, `max`, or `default` for latency
-//!   with a CPU mask on a hot agent, or for an agent that is to spin. Otherwise threads spin as long as messages come and park when none do
+//! The plan is based on these costs:
+//! - A hand-over between two cores costs the transfer of a cache line, 0.1–0.3 µs. For latency, the path of a message therefore stays on
+//!   one thread, even if cores are free.
+//! - For throughput the stages run in parallel, the heaviest first, as far as cores are free.
+//! - A spinning thread without a core of its own takes time from the thread that it waits for. One that spins on a core needed by another
+//!   makes that wait for the scheduler, milliseconds at each message. Both are downgraded to [`IdleStrategy::SHARED_CORE`], with a note in
+//!   the plan.
+//! - Spinning forever is only for those who ask and have a core for it: `min`, `max`, or `default` for latency with a CPU mask on a hot
+//!   agent, or for an agent with `spins`. Otherwise threads spin while messages arrive and park when none do
 //!   ([`IdleStrategy::SPIN_YIELD_PARK`]), so an idle node costs nothing.
 
 use std::cmp::Reverse;
@@ -23,50 +23,49 @@ use crate::error::Error;
 use crate::idle::IdleStrategy;
 use crate::thread::ThreadSpec;
 
-/// What the node is tuned for.
+/// Goal of the tuning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OptimizeFor {
-    /// No delay for the sake of batches, no hand-overs that can be avoided.
+    /// No delay for batching, no avoidable hand-overs.
     #[default]
     Latency,
     /// Larger batches, stages side by side.
     Throughput,
 }
 
-/// How many threads the node may have.
+/// Number of threads that a node may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PlanKind {
-    /// One hot thread for the business logic and everything on the path of a message; what is
-    /// neither runs beside it on a thread that is not hot.
+    /// One hot thread for the business logic and everything on the path of a message; all other agents run on a second thread that is not
+    /// hot.
     Min,
-    /// Decided from the cores there are and what is optimised for.
+    /// Chosen by the number of cores and the goal.
     #[default]
     Default,
     /// Each detachable agent on a thread of its own.
     Max,
 }
 
-/// From how many cores on the default plan spreads agents over threads. It then leaves one core
-/// for the helper threads that block and for the system.
+/// Number of cores from which the default plan spreads agents over threads. It then leaves one core for the blocking helper threads and for
+/// the system.
 pub const SPREADING_CORES_MIN: usize = 4;
 
-/// What a plan has to know about an agent. `R` is what agents are found by, an enum of their roles as a rule; printed, it is
-/// the agent's name.
+/// Requirements of an agent. `R` identifies the agent, usually an enum of roles; its display is the agent's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentSpec<R> {
-    /// The agent's role, unique in the plan.
+    /// Role of the agent, unique in the plan.
     pub role: R,
     /// Whether it may run on another thread than the business logic.
     pub detachable: bool,
-    /// Whether it is on the path of a message, so that its waiting is somebody's latency.
+    /// Whether it is on the path of a message, so that its delay adds to latency.
     pub hot: bool,
-    /// Its work per message relative to the others: the heaviest gets a thread of its own first.
+    /// Work per message relative to the others: the heaviest gets a thread of its own first.
     pub weight: u32,
-    /// Where the user wants it.
+    /// CPUs that the user has chosen for it.
     pub cpus: Option<CpuMask>,
     /// Whether the user wants it on a thread of its own, whatever the plan; for detachable agents.
     pub alone: bool,
-    /// Whether the user wants its thread to spin for ever, where that has a core for itself.
+    /// Whether the user wants its thread to spin forever, if that has a core of its own.
     pub spins: bool,
 }
 
@@ -77,42 +76,42 @@ impl<R> AgentSpec<R> {
         Self { role, detachable: false, hot: false, weight: 1, cpus: None, alone: false, spins: false }
     }
 
-    /// May run on another thread.
+    /// Allows another thread.
     #[must_use]
     pub fn detachable(mut self) -> Self {
         self.detachable = true;
         self
     }
 
-    /// Is on the path of a message.
+    /// Puts it on the path of a message.
     #[must_use]
     pub fn hot(mut self) -> Self {
         self.hot = true;
         self
     }
 
-    /// Its relative work per message.
+    /// Sets its relative work per message.
     #[must_use]
     pub fn weight(mut self, weight: u32) -> Self {
         self.weight = weight;
         self
     }
 
-    /// Gets a thread of its own in every plan, if it is detachable and `alone` is set.
+    /// Gives it a thread of its own in every plan, if it is detachable and `alone` is set.
     #[must_use]
     pub fn alone(mut self, alone: bool) -> Self {
         self.alone = alone;
         self
     }
 
-    /// Its thread never parks, where that has a core for itself and `spins` is set.
+    /// Makes its thread spin forever, if that has a core of its own and `spins` is set.
     #[must_use]
     pub fn spins(mut self, spins: bool) -> Self {
         self.spins = spins;
         self
     }
 
-    /// Where the user wants it.
+    /// Sets the CPUs that the user has chosen for it.
     #[must_use]
     pub fn cpus(mut self, cpus: Option<CpuMask>) -> Self {
         self.cpus = cpus;
@@ -120,40 +119,40 @@ impl<R> AgentSpec<R> {
     }
 }
 
-/// A thread and the agents it runs, in order.
+/// A thread and its agents, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedThread<R> {
-    /// How it runs. Named after its heaviest agent that is not detachable, else its first.
+    /// Settings of the thread. Named after its heaviest agent that is not detachable, else its first.
     pub spec: ThreadSpec,
-    /// Its agents' roles, in the order of the path of a message.
+    /// Roles of its agents, in the order of a message's path.
     pub agents: Vec<R>,
 }
 
-/// Agents to threads, threads to cores. Printed, it is one line for each thread and each note.
+/// Assignment of agents to threads, and threads to cores. Its display has one line for each thread and each note.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadPlan<R> {
-    /// In the order of the path of a message: stop them in this order.
+    /// Threads in the order of a message's path, which is also the order of stopping.
     pub threads: Vec<PlannedThread<R>>,
-    /// What was decided against what was asked for. Print it.
+    /// Decisions against the user's wishes, to be printed.
     pub notes: Vec<String>,
 }
 
 impl<R: Copy + Eq> ThreadPlan<R> {
-    /// The index of the thread that runs the agent of this role.
+    /// Index of the thread that runs the agent of this role.
     #[must_use]
     pub fn thread_of(&self, role: R) -> Option<usize> {
         self.threads.iter().position(|thread| thread.agents.contains(&role))
     }
 }
 
-/// How many cores this process may use, by its affinity and its container's quota.
+/// Number of cores that this process may use, by its affinity and its container's quota.
 #[must_use]
 pub fn cores_available() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Maps `agents`, given in the order of the path of a message, to threads. `callers_hot_threads`
-/// counts the threads that spin beside the node: a driver, clients on the same machine.
+/// Assigns `agents`, given in the order of a message's path, to threads. `callers_hot_threads` counts the spinning threads outside the
+/// node: a driver, clients on the same machine.
 ///
 /// ```
 /// use gapless_agent::{AgentSpec, OptimizeFor, PlanKind, plan};
@@ -208,7 +207,7 @@ pub fn plan<R: Copy + Eq + fmt::Display>(
     ThreadPlan { threads, notes }
 }
 
-/// A thread in the making. Never without an agent.
+/// A thread under construction. Has at least one agent.
 struct Draft<'a, R> {
     agents: Vec<&'a AgentSpec<R>>,
     is_main: bool,
@@ -225,7 +224,7 @@ impl<'a, R: Copy> Draft<'a, R> {
         self.lead().role
     }
 
-    /// Whether it takes a core while messages flow.
+    /// Whether it uses a core while messages flow.
     fn is_busy(&self) -> bool {
         self.is_main || self.agents.iter().any(|agent| agent.hot)
     }
@@ -235,7 +234,7 @@ impl<'a, R: Copy> Draft<'a, R> {
     }
 }
 
-/// Which agents share a thread.
+/// Groups the agents into threads.
 fn share_out<R: Copy>(
     kind: PlanKind,
     optimize_for: OptimizeFor,
@@ -259,7 +258,7 @@ fn share_out<R: Copy>(
     let by_plan: Vec<bool> = match (kind, optimize_for) {
         (PlanKind::Min, _) => vec![false; agents.len()],
         (PlanKind::Max, _) => (0..agents.len()).map(can_leave).collect(),
-        // A mask of its own is a wish for a thread of its own.
+        // A separate mask is a wish for a separate thread.
         (PlanKind::Default, OptimizeFor::Latency) => (0..agents.len())
             .map(|index| can_leave(index) && agents[index].cpus.is_some_and(|mask| !main_masks.contains(&mask)))
             .collect(),
@@ -299,7 +298,7 @@ fn share_out<R: Copy>(
     threads
 }
 
-/// One mask for a thread: its lead's, else that of an agent which cannot leave it, else the first there is.
+/// Mask of a thread: its lead's, else that of an agent that cannot be detached, else the first one.
 fn choose_mask<R: Copy + Eq + fmt::Display>(thread: &Draft<'_, R>, notes: &mut Vec<String>) -> Option<CpuMask> {
     let lead = thread.lead();
     let mut masked: Vec<&AgentSpec<R>> = thread.agents.iter().copied().filter(|agent| agent.cpus.is_some()).collect();
@@ -316,20 +315,20 @@ fn choose_mask<R: Copy + Eq + fmt::Display>(thread: &Draft<'_, R>, notes: &mut V
     chosen.cpus
 }
 
-/// Where a thread runs.
+/// Kind of core that a thread gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Core {
-    /// On a core for itself.
+    /// A core of its own.
     Own,
-    /// On a core that threads without one need, too: if it spun there they would wait for the scheduler to take the
-    /// core away from it, for milliseconds at each message.
+    /// A core also needed by threads without one. If it spun, those would wait for the scheduler to take the core away from it, for
+    /// milliseconds at each message.
     Lent,
-    /// On no core in particular: wherever there is a gap.
+    /// No core in particular: wherever there is a gap.
     Shared,
 }
 
-/// Which threads have a core for themselves: the business logic first, then those with a mask,
-/// then the heaviest. The last of them lends its core to those that have none.
+/// Selects the threads with a core of their own: the business logic first, then those with a mask, then the heaviest. The last of them
+/// lends its core to the threads without one.
 fn assign_cores<R: Copy + fmt::Display>(
     threads: &[Draft<'_, R>],
     cores_available: usize,
@@ -359,7 +358,7 @@ fn assign_cores<R: Copy + fmt::Display>(
             with_core.push(index);
             continue;
         };
-        // The threads that it meets on the cores where it may run.
+        // Threads that share cores with it.
         let meets = |other: &&usize| match (thread.cpus, threads[**other].cpus) {
             (Some(own), Some(other)) => own.iter().any(|cpu| other.contains(cpu)),
             _ => true,
@@ -381,7 +380,7 @@ fn assign_cores<R: Copy + fmt::Display>(
     cores
 }
 
-/// The last of the threads that take all CPUs of `mask`, if they do.
+/// The last of the threads that occupy all CPUs of `mask`, if they do.
 fn rival<R>(threads: &[Draft<'_, R>], with_core: &[usize], mask: &CpuMask) -> Option<usize> {
     let is_within =
         |index: &usize| threads[*index].cpus.is_some_and(|other| other.iter().all(|cpu| mask.contains(cpu)));

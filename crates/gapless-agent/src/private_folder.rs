@@ -1,14 +1,14 @@
-//! [`create`]: a folder of this process's user alone.
+//! [`create`]: a folder accessible only to this process's user.
 
 use crate::folder::Folder;
 use std::io;
 use std::path::Path;
 
-/// Creates a folder, and what is missing of its path, with mode 0700 whatever the umask. One that is there stays as it is. In another
-/// user's folder it is that user's, where this process may give it away.
+/// Creates a folder and missing components of its path, with mode 0700 whatever the umask. An existing one is not changed. In another
+/// user's folder the new one is given to that user, if this process may do that.
 ///
 /// # Errors
-/// As [`Folder::open`]; that a link leads nowhere.
+/// As for [`Folder::open`]; a dangling link.
 pub fn create(path: &Path) -> io::Result<()> {
     Folder::create_private(path).map(drop).map_err(|error| {
         let mut ways = path.ancestors().filter(|way| !way.as_os_str().is_empty());
@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_leads_nowhere_is_named() {
+    fn dangling_link_is_named() {
         let root = tempfile::tempdir().unwrap();
         let link = root.path().join("link");
         symlink(root.path().join("none"), &link).unwrap();

@@ -1,14 +1,14 @@
-//! [`check`]: whether `/proc` has the processes of this process namespace.
+//! [`check`]: whether `/proc` shows the processes of this process namespace.
 
 use rustix::process::getpid;
 use std::io;
 use std::path::Path;
 
-/// Whether `/proc` has the processes of this process namespace. One that was mounted for another one, as `unshare --pid` leaves it, has other
-/// processes by the numbers that are used here.
+/// Checks that `/proc` shows the processes of this process namespace. If it was mounted for another one, as after `unshare --pid`, it shows
+/// other processes under the numbers used here.
 ///
 /// # Errors
-/// It has not, or there is none.
+/// It shows another namespace, or cannot be read.
 pub fn check() -> io::Result<()> {
     check_in(Path::new("/proc"))
 }
@@ -38,7 +38,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn another_namespace_has_other_numbers() {
+    fn foreign_namespace_is_refused() {
         check().unwrap();
         let folder = tempfile::tempdir().unwrap();
         let error = || check_in(folder.path()).unwrap_err().to_string();

@@ -1,18 +1,18 @@
-//! [`ProcessMark`]: whether this process has made something, or is a child that `fork` has given a copy of it.
+//! [`ProcessMark`]: whether this process has created an object, or is a forked child with a copy of it.
 //!
-//! A child has its parent's memory, but none of its threads but one, and where memory is shared it writes into its parent's. So what is
-//! shared is not to be used there, nor what a thread of the parent may have had locked. One word tells the two apart: it lies in a page
-//! that the kernel wipes in each child (`MADV_WIPEONFORK`), so a look at it is a load, and no system call.
+//! A child has its parent's memory, but only one of its threads, and writes to shared memory are seen by the parent. So the child must not
+//! use shared objects, nor objects that a thread of the parent may have locked. One word tells the two apart: it lies in a page that the
+//! kernel wipes in each child (`MADV_WIPEONFORK`), so the check is a load instead of a system call.
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes of the page; less than that cannot be wiped.
+/// Size of the page, the smallest unit that can be wiped, bytes.
 const PAGE: usize = 4096;
 
-/// The process that made something. Copies are the same.
+/// Identity of the process that created an object. Copies are equal.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessMark {
     word: &'static AtomicU64,
@@ -24,11 +24,11 @@ impl ProcessMark {
     #[must_use]
     pub fn current() -> Self {
         static WORD: OnceLock<&'static AtomicU64> = OnceLock::new();
-        // A child has this from its parent, whose numbers it so does not use again.
+        // A child inherits this from its parent, and so does not reuse its numbers.
         static LAST: AtomicU64 = AtomicU64::new(0);
         let word = *WORD.get_or_init(wiped_word);
         loop {
-            // Relaxed, here and below: the word says nothing about other memory.
+            // Relaxed, here and below: the word publishes no other memory.
             let number = word.load(Ordering::Relaxed);
             if number != 0 {
                 return Self { word, number };
@@ -38,15 +38,15 @@ impl ProcessMark {
         }
     }
 
-    /// Whether this is that process, and no child of it.
+    /// Whether this process is the creator, and not a child of it.
     #[inline]
     #[must_use]
     pub fn is_here(self) -> bool {
         self.word.load(Ordering::Relaxed) == self.number
     }
 
-    /// Ends a child in which a function of the application has returned that had forked it: it has only this thread, and everything
-    /// that the thread would do next is its parent's affair.
+    /// Ends a forked child when the application function that forked it has returned: the child has only this thread, whose further work
+    /// belongs to the parent.
     #[inline]
     pub fn end_child(self, what: &str) {
         if !self.is_here() {
@@ -56,20 +56,20 @@ impl ProcessMark {
     }
 }
 
-/// A word that is 0 in each child. Where the kernel cannot wipe a page (before Linux 4.14) it is one that is as it was.
+/// Returns a word that is 0 in each child. If the kernel cannot wipe a page (before Linux 4.14), the child keeps the value.
 fn wiped_word() -> &'static AtomicU64 {
     static NOT_WIPED: AtomicU64 = AtomicU64::new(0);
     // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.
     let page = unsafe { mmap_anonymous(ptr::null_mut(), PAGE, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE) };
     let Ok(page) = page else { return &NOT_WIPED };
-    // SAFETY: the page is ours, and holds nothing yet.
+    // SAFETY: the page is ours, and empty.
     if let Err(errno) = unsafe { madvise(page, PAGE, Advice::LinuxWipeOnFork) } {
         tracing::debug!("children of this process cannot be told from it: {errno}");
-        // SAFETY: as above; nobody knows it.
+        // SAFETY: as above; no reference to it exists.
         let _ = unsafe { munmap(page, PAGE) };
         return &NOT_WIPED;
     }
-    // SAFETY: it is never unmapped, it is aligned, and zeros are an atomic word.
+    // SAFETY: it is never unmapped, it is aligned, and zeros are a valid atomic.
     unsafe { &*page.cast::<AtomicU64>() }
 }
 
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_marks_of_a_process_are_of_it() {
+    fn marks_of_a_process_are_equal() {
         let marks = [0; 3].map(|_| ProcessMark::current());
         assert!(marks.iter().all(|mark| mark.is_here() && mark.number == marks[0].number));
         let in_a_thread = std::thread::spawn(move || marks[0].is_here());

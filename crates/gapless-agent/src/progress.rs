@@ -1,7 +1,7 @@
 //! [`Progress`]: a number that only grows, and the threads that sleep until it is reached.
 //!
-//! One thread counts, any number wait. The argument is that of [`park_flag`](crate::park_flag): a waiter announces itself, fences
-//! and looks at the number; the counting thread stores the number, fences and looks for waiters.
+//! One thread counts, any number wait. The argument is that of [`park_flag`](crate::park_flag): a waiter announces itself, fences and reads
+//! the number; the counting thread stores the number, fences and checks for waiters.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -29,30 +29,30 @@ pub struct Progress {
     changed: Condvar,
 }
 
-/// Why a wait is over.
+/// Reason for the end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
     Reached,
-    /// The time is over.
+    /// The timeout has passed.
     TimedOut,
-    /// The number grows no more.
+    /// The number will not grow any more.
     Ended,
 }
 
 impl Progress {
-    /// A number that has come so far.
+    /// Starts at `reached`.
     #[must_use]
     pub const fn new(reached: u64) -> Self {
         let (reached, waiting) = (AtomicU64::new(reached), AtomicUsize::new(0));
         Self { reached, waiting, is_ended: Mutex::new(false), changed: Condvar::new() }
     }
 
-    /// Counting thread: the number is `number` now. One fence and one load where nobody waits.
+    /// Counting thread: sets the number to `number`. One fence and one load without waiters.
     #[inline]
     pub fn reach(&self, number: u64) {
-        // Release pairs with the Acquire in `has_reached`.
+        // Release: pairs with the Acquire in `has_reached`.
         self.reached.store(number, Ordering::Release);
-        // SeqCst: pairs with the fence in `wait_for`; this side sees the waiter, or the waiter the number.
+        // SeqCst: pairs with the fence in `wait_for`; either this side sees the waiter, or the waiter sees the number.
         fence(Ordering::SeqCst);
         // Relaxed: ordered by the fence.
         if self.waiting.load(Ordering::Relaxed) > 0 {
@@ -62,25 +62,25 @@ impl Progress {
 
     #[cold]
     fn wake(&self) {
-        // A waiter that has looked and does not sleep yet holds the lock.
+        // A waiter between its check and its sleep holds the lock.
         drop(self.lock());
         self.changed.notify_all();
     }
 
-    /// The number grows no more: all waits end.
+    /// Ends all waits: the number will not grow any more.
     pub fn end(&self) {
         *self.lock() = true;
         self.changed.notify_all();
     }
 
-    /// Sleeps until the number is `number` or greater, has ended, or `timeout` is over.
+    /// Sleeps until the number is at least `number`, has ended, or `timeout` has passed.
     pub fn wait_for(&self, number: u64, timeout: Duration) -> Waited {
         if self.has_reached(number) {
             return Waited::Reached;
         }
         let begun = Instant::now();
         let mut is_ended = self.lock();
-        // Relaxed: the fence orders it before the look at the number; pairs with the fence in `reach`.
+        // Relaxed: the fence orders it before the read of the number; pairs with the fence in `reach`.
         self.waiting.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let waited = loop {
@@ -93,7 +93,7 @@ impl Progress {
             }
             is_ended = self.changed.wait_timeout(is_ended, left).unwrap_or_else(PoisonError::into_inner).0;
         };
-        // Relaxed: a count that is seen too late wakes nobody, once more.
+        // Relaxed: a count seen too late costs one unneeded wake-up.
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         waited
     }
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_has_an_end() {
+    fn wait_ends_by_timeout_or_end() {
         let progress = Progress::new(3);
         assert_eq!(progress.wait_for(4, Duration::from_millis(1)), Waited::TimedOut);
         std::thread::scope(|scope| {

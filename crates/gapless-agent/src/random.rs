@@ -5,10 +5,10 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use std::fs::File;
 use std::io::{self, Read};
 
-/// Fills `bytes`; from `/dev/urandom` where the system call is refused, as an old list of allowed calls does in a container.
+/// Fills `bytes`; from `/dev/urandom` if the system call is refused, as by an old seccomp filter of a container.
 ///
 /// # Errors
-/// There is neither.
+/// Neither source is available.
 pub fn fill(bytes: &mut [u8]) -> io::Result<()> {
     let mut filled = 0;
     while filled < bytes.len() {
@@ -25,7 +25,7 @@ pub fn fill(bytes: &mut [u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn no_two_are_equal() {
+    fn two_draws_differ() {
         let drawn = || {
             let mut bytes = [0; 32];
             super::fill(&mut bytes).unwrap();

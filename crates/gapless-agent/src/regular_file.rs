@@ -1,4 +1,4 @@
-//! Files that a program reads by name. Nothing else is waited for: the open of a pipe that nobody writes into would never end.
+//! Reading files named by a user. Other kinds of files are refused without blocking: opening a pipe without a writer would never return.
 
 use rustix::fs::{FileType, OFlags};
 use std::fs::File;
@@ -6,31 +6,31 @@ use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Bytes of a text at most; a longer one is something else than a person has written.
+/// Maximum length of a text file, bytes; longer ones are not written by people.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 
 /// Opens a regular file for reading.
 ///
 /// # Errors
-/// The system's. Anything else than a regular file is refused.
+/// An error of the operating system. Files that are not regular are refused.
 pub fn open(path: &Path) -> io::Result<File> {
     let (file, kind) = open_at_once(path)?;
     if kind == FileType::RegularFile { Ok(file) } else { Err(io::Error::other(refusal(kind))) }
 }
 
-/// Reads a regular file of text.
+/// Reads a regular text file.
 ///
 /// # Errors
-/// Those of [`open`] and of a read; a file of more than 1 MiB.
+/// As for [`open`], and read errors; a file of more than 1 MiB.
 pub fn read_text(path: &Path) -> io::Result<String> {
     text_of(open(path)?)
 }
 
-/// As [`read_text`], also from a pipe, such as `<(COMMAND)` of a shell, as long as somebody writes into it; of one that nobody has open
-/// for writing the text is empty.
+/// Like [`read_text`], but also reads a pipe, such as `<(COMMAND)` of a shell, until its writers close it; the text of a pipe without
+/// writers is empty.
 ///
 /// # Errors
-/// As [`read_text`].
+/// As for [`read_text`].
 pub fn read_piped_text(path: &Path) -> io::Result<String> {
     let (file, kind) = open_at_once(path)?;
     if kind == FileType::Directory {
@@ -55,7 +55,7 @@ fn text_of(file: File) -> io::Result<String> {
     Ok(text)
 }
 
-/// The reason why a file of that kind is not read.
+/// Reason for refusing a file of that kind.
 pub(crate) fn refusal(kind: FileType) -> String {
     let name = match kind {
         FileType::Fifo => "a pipe",
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_is_read_while_it_is_written() {
+    fn pipe_is_read_until_closed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pipe");
         mknodat(CWD, &path, rustix::fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
@@ -101,7 +101,7 @@ mod tests {
         let reading = std::thread::spawn(move || read_piped_text(&path).unwrap());
         writer.write_all(b"text").unwrap();
         drop(writer);
-        // It may have opened the pipe only when the writer had gone; what was written stays while somebody reads.
+        // It may have opened the pipe after the writer had gone; written bytes stay while a reader has it open.
         assert_eq!(reading.join().unwrap(), "text");
     }
 }

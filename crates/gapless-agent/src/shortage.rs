@@ -1,24 +1,24 @@
-//! [`is_shortage`]: whether an error means that this process or its machine lacks something, such as room on a disk, memory or descriptors. It
-//! may have it again later, so such an error says nothing about the file, the peer or the request that it met.
+//! [`is_shortage`]: whether an error means that this process or its machine is out of a resource, such as disk space, memory or
+//! descriptors. Such an error may pass, and says nothing about the file, peer or request that it met.
 
 use rustix::io::Errno;
 use std::error::Error;
 use std::io;
 
-/// The lack of memory, descriptors or room.
+/// Out of memory, descriptors or space.
 const SHORTAGES: [Errno; 7] =
     [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS, Errno::NOSPC, Errno::DQUOT, Errno::FBIG];
 
-/// Exit code of a process that ends for a shortage: `EX_TEMPFAIL` of sysexits.h(3head). A supervisor starts it again as long as it takes.
+/// Exit code of a process that ends because of a shortage: `EX_TEMPFAIL` of sysexits.h(3head). A supervisor restarts it without a limit.
 pub const EXIT_CODE: u8 = 75;
 
-/// Whether a call has failed for a shortage.
+/// Whether a system call has failed because of a shortage.
 #[must_use]
 pub fn is_shortage_errno(errno: Errno) -> bool {
     SHORTAGES.contains(&errno)
 }
 
-/// Whether an error has a shortage as itself or among its causes.
+/// Whether a shortage is the error itself or among its causes.
 ///
 /// ```
 /// use gapless_agent::shortage::is_shortage;
@@ -32,7 +32,7 @@ pub fn is_shortage(error: &(dyn Error + 'static)) -> bool {
     errno_of(error).is_some_and(is_shortage_errno)
 }
 
-/// The system's refusal that is an error or the first among its causes.
+/// The first error of the operating system in the chain of causes.
 #[must_use]
 pub fn errno_of(error: &(dyn Error + 'static)) -> Option<Errno> {
     let mut next = Some(error);
@@ -42,7 +42,7 @@ pub fn errno_of(error: &(dyn Error + 'static)) -> Option<Errno> {
         }
         next = match error.downcast_ref::<io::Error>() {
             Some(error) if error.raw_os_error().is_some() => return Errno::from_io_error(error),
-            // Its `source` would be the cause of the error that it holds.
+            // Its `source` would be the cause of the inner error.
             Some(error) => error.get_ref().map(|inner| inner as &(dyn Error + 'static)),
             None => error.source(),
         };
@@ -60,7 +60,7 @@ mod tests {
     struct Outer(#[source] Box<dyn Error + Send + Sync>);
 
     #[test]
-    fn a_shortage_is_found_among_causes() {
+    fn shortage_is_found_among_causes() {
         let system = |errno: Errno| io::Error::from(errno);
         for errno in SHORTAGES {
             assert!(is_shortage(&system(errno)));

@@ -1,5 +1,5 @@
-//! [`bind_for_user`] and [`limit`]: who may connect to a socket that this process has just bound, whatever its mask, and whatever another user has put into
-//! its place meanwhile.
+//! [`bind_for_user`] and [`limit`]: permissions of a socket that this process has just bound, independent of the umask, and safe against a
+//! file that another user has put in its place.
 
 use crate::folder::Folder;
 use rustix::fd::{AsFd, AsRawFd};
@@ -10,12 +10,12 @@ use rustix::process::geteuid;
 use std::io;
 use std::path::Path;
 
-/// Gives the socket of this name, which does not listen yet, a mode, and a group where one is given.
+/// Sets the mode, and optionally the group, of the socket of this name, which does not listen yet.
 ///
 /// # Errors
-/// The system's; `ENOTSOCK` where something else has that name by now.
+/// An error of the operating system; `ENOTSOCK` if the name belongs to another kind of file by now.
 pub fn limit(folder: impl AsFd, name: &Path, mode: Mode, group: Option<Gid>) -> Result<(), Errno> {
-    // Not by its name: that may be a link by now.
+    // Not by its name, which may be a link by now.
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let found = rustix::fs::openat(folder, name, flags, Mode::empty())?;
     let stat = rustix::fs::fstat(&found)?;
@@ -28,17 +28,17 @@ pub fn limit(folder: impl AsFd, name: &Path, mode: Mode, group: Option<Gid>) -> 
     if Mode::from_raw_mode(stat.st_mode) == mode {
         return Ok(());
     }
-    // One that was opened so takes no mode itself.
+    // A descriptor opened this way cannot change the mode itself.
     rustix::fs::chmod(format!("/proc/self/fd/{}", found.as_raw_fd()), mode)
 }
 
-/// Binds a socket to a path, for this process's user alone.
+/// Binds a socket to a path, accessible only to this process's user.
 ///
 /// # Errors
-/// As [`limit`], and as [`Folder::open`].
+/// As for [`limit`] and [`Folder::open`].
 pub fn bind_for_user(socket: impl AsFd, path: &Path, address: &SocketAddrUnix) -> io::Result<()> {
     let mode = Mode::RUSR | Mode::WUSR;
-    // Its file gets the mode less the mask, with which nothing is left to do as a rule.
+    // The file gets this mode less the umask, which is usually right already.
     rustix::fs::fchmod(&socket, mode)?;
     rustix::net::bind(&socket, address)?;
     let folder = Folder::open(path.parent().unwrap_or(Path::new("")))?;

@@ -1,8 +1,7 @@
 //! `AgentThread`: a thread that runs a group of agents until it is stopped or one of them fails.
 //!
-//! One duty cycle: read the clock once, poll each agent, sum the work; idle when it is 0. An
-//! agent's error or panic ends the thread, closes its agents, and is seen by the owner (at `join`)
-//! and by all threads that share the failure slot. Nothing ends silently.
+//! One duty cycle: read the clock once, poll each agent, sum the work; idle when it is 0. An agent's error or panic ends the thread and
+//! closes its agents. The owner sees it (at `join`), and so do all threads that share the failure slot. No failure is silent.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,18 +22,18 @@ use crate::idle::{Idle, IdleAction, IdleStrategy};
 use crate::pauses::{PauseTracker, Pauses, SharedPauses};
 use crate::wake::Waker;
 
-/// How one thread runs.
+/// Settings of a thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadSpec {
-    /// Its name in figures and failures; the system shows the first 15 bytes.
+    /// Name in figures and failures; the system shows the first 15 bytes.
     pub name: String,
-    /// Spins for ever, whatever `idle` says: a core of its own at 100 %.
+    /// Spins forever, whatever `idle` says: a core of its own at 100 %.
     pub hot: bool,
-    /// What it does without work, unless it is hot.
+    /// Idle strategy, unless it is hot.
     pub idle: IdleStrategy,
-    /// Where it is pinned, if anywhere.
+    /// CPUs that it is pinned to, if any.
     pub cpus: Option<CpuMask>,
-    /// How long an orderly stop waits for the agents to finish what they have taken, in nanoseconds.
+    /// Longest time that an orderly stop waits for the agents to finish, ns.
     pub drain_ns_max: u64,
 }
 
@@ -51,7 +50,7 @@ impl ThreadSpec {
         }
     }
 
-    /// The strategy that counts: [`IdleStrategy::Spin`] for a hot thread.
+    /// Strategy in effect: [`IdleStrategy::Spin`] for a hot thread.
     #[must_use]
     pub fn effective_idle(&self) -> IdleStrategy {
         if self.hot { IdleStrategy::Spin } else { self.idle }
@@ -92,10 +91,9 @@ impl AgentThread {
         Self::spawn_sharing(spec, agents, clock, waker, &FailureSlot::new())
     }
 
-    /// Starts a thread that polls `agents` in order, and stops when any thread sharing `failures`
-    /// fails. Returns when the thread is pinned or has a [`PinWarning`]; the agents start after that,
-    /// on their thread. `waker` must be this thread's alone; give clones to those who bring it work.
-    ///
+    /// Starts a thread that polls `agents` in order, and stops when any thread sharing `failures` fails. Returns once the thread is pinned
+    /// or has a [`PinWarning`]; the agents start after that, on their thread. `waker` must belong to this thread alone; senders of work get
+    /// clones.
     /// # Errors
     /// [`Error::ThreadStart`] if the system starts no more threads.
     pub fn spawn_sharing(
@@ -128,7 +126,7 @@ impl AgentThread {
             .name(spec.name.replace('\0', "?"))
             .spawn(move || {
                 let pinned = cpus.map_or(Ok(()), |cpus| cpus.pin_current_thread());
-                // The owner waits for it, so it is there to receive.
+                // The owner is waiting to receive it.
                 let _ = ready.send((gettid().as_raw_nonzero().get(), pinned.err()));
                 runner.run()
             })
@@ -141,9 +139,9 @@ impl AgentThread {
         Ok(AgentThread { spec, control, waker, failures, thread_id, pin_warning, handle: Some(handle) })
     }
 
-    /// Asks for an orderly stop: agents are closed and drained in order. Does not wait.
+    /// Requests an orderly stop: agents are closed and drained in order. Does not wait.
     pub fn stop(&self) {
-        // Release pairs with the load in the duty cycle.
+        // Release: pairs with the load in the duty cycle.
         self.control.stop.store(true, Ordering::Release);
         self.waker.interrupt();
     }
@@ -151,57 +149,56 @@ impl AgentThread {
     /// Waits until the thread has ended; it ends after [`AgentThread::stop`] or by a failure.
     ///
     /// # Errors
-    /// The failure that ended this thread. A failure on another thread is that thread's to report.
+    /// The failure that ended this thread. A failure on another thread is reported by that thread.
     pub fn join(mut self) -> Result<(), AgentFailure> {
         self.join_in_place()
     }
 
-    /// Whether the thread has ended, for whatever reason.
+    /// Whether the thread has ended, for any reason.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.handle.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// The first failure among the threads that share this thread's slot.
+    /// First failure among the threads that share this thread's slot.
     #[must_use]
     pub fn failure(&self) -> Option<AgentFailure> {
         self.failures.failure()
     }
 
-    /// How the thread was asked to run.
+    /// Settings that the thread was started with.
     #[must_use]
     pub fn spec(&self) -> &ThreadSpec {
         &self.spec
     }
 
-    /// Why the thread is not pinned although a mask was given, if so.
+    /// Reason why the thread is not pinned despite a mask, if so.
     #[must_use]
     pub fn pin_warning(&self) -> Option<&PinWarning> {
         self.pin_warning.as_ref()
     }
 
-    /// The thread's waker.
+    /// Waker of the thread.
     #[must_use]
     pub fn waker(&self) -> &Waker {
         &self.waker
     }
 
-    /// CPU time that the thread has used so far, in nanoseconds: exact once it has ended, behind
-    /// by up to a tick of the scheduler (4 ms) while it spins. `None` if the system does not tell.
-    /// Costs the thread itself nothing.
+    /// CPU time used by the thread so far, ns: exact once it has ended, up to a tick of the scheduler (4 ms) late while it spins. `None` if
+    /// the system does not provide it. Costs the thread itself nothing.
     #[must_use]
     pub fn cpu_time_ns(&self) -> Option<u64> {
-        // Acquire pairs with the store at the thread's end.
+        // Acquire: pairs with the store at the thread's end.
         match self.control.final_cpu_ns.load(Ordering::Acquire) {
             0 => thread_cpu_time_ns(self.thread_id).or_else(|| {
-                // It may have ended between the two looks.
+                // It may have ended between the two reads.
                 Some(self.control.final_cpu_ns.load(Ordering::Acquire)).filter(|&ns| ns > 0)
             }),
             ns => Some(ns),
         }
     }
 
-    /// How long the thread was kept from running while it spun, so far. Costs the thread itself nothing.
+    /// Times that the thread was kept from running while it spun. Costs the thread itself nothing.
     #[must_use]
     pub fn pauses(&self) -> Pauses {
         self.control.pauses.read()
@@ -226,13 +223,12 @@ impl AgentThread {
 impl Drop for AgentThread {
     fn drop(&mut self) {
         self.stop();
-        // The failure, if any, is in the slot.
+        // A failure, if any, is in the slot.
         let _ = self.join_in_place();
     }
 }
 
-/// Starts a thread for what must block, such as fdatasync. It is not pinned, also if the thread
-/// that starts it is.
+/// Starts a thread for blocking work, such as fdatasync. It is not pinned, even if its creator is.
 ///
 /// # Errors
 /// [`Error::ThreadStart`] if the system starts no more threads.
@@ -249,7 +245,7 @@ pub fn spawn_helper<T: Send + 'static>(
         .map_err(|source| Error::ThreadStart { thread: name.to_owned(), source })
 }
 
-/// CPU time of the calling thread, in nanoseconds.
+/// CPU time of the calling thread, ns.
 #[must_use]
 pub fn current_thread_cpu_time_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
@@ -262,7 +258,7 @@ fn thread_cpu_time_ns(thread_id: i32) -> Option<u64> {
     text.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// What lives on the thread itself.
+/// State that lives on the thread itself.
 struct Runner {
     group: AgentGroup,
     idle: Idle,
@@ -283,20 +279,20 @@ impl Runner {
         }
         self.waker.withdraw();
         if let Some(failure) = &failure {
-            // At once: the others must not wait for agents that take long to close.
+            // Reported at once: the other threads must not wait for agents that close slowly.
             self.failures.report(failure.clone());
         }
         let problems = self.abandon();
         if let Some(failure) = &mut failure {
             failure.while_closing = problems;
         } else if !problems.is_empty() {
-            // Closed because another thread failed, or dropped after an orderly stop, and that went wrong.
+            // Closed because another thread failed, or dropped after an orderly stop, and that caused errors.
             let error = problems.join("; ").into();
             let late = AgentFailure { thread: self.name.clone(), ..AgentFailure::new(&self.name, error) };
             self.failures.report(late.clone());
             failure = Some(late);
         }
-        // Release pairs with the load in `cpu_time_ns`.
+        // Release: pairs with the load in `cpu_time_ns`.
         self.control.final_cpu_ns.store(current_thread_cpu_time_ns().max(1), Ordering::Release);
         failure
     }
@@ -335,14 +331,14 @@ impl Runner {
         Ok(())
     }
 
-    /// Announce, poll once more, and only then wait: see [`crate::park_flag`]. Until there is work: the poll before the next wait is the
-    /// only one behind a wake-up for nothing, such as by a heartbeat.
+    /// Announces, polls once more, and only then waits: see [`crate::park_flag`]. Repeats until there is work: a spurious wake-up, such as
+    /// by a heartbeat, costs only the poll before the next wait.
     fn park(&mut self, ns_max: u64) -> Result<(), AgentFailure> {
         loop {
             self.waker.announce();
             self.group.arm();
-            // What the agents announced comes before the poll; pairs with the fence of the thread that reads it
-            // in shared memory after publishing.
+            // Announcements of the agents are ordered before the poll; pairs with the fence of the thread that reads them in shared memory
+            // after publishing.
             fence(Ordering::SeqCst);
             let work = self.group.poll_once(self.clock.now())?;
             let ns = if work > 0 || self.must_end() { 0 } else { self.until_deadline_ns(ns_max) };
@@ -377,7 +373,7 @@ impl Runner {
                 return Ok(());
             }
             if self.failures.has_failed() {
-                // What this thread waits for may never come.
+                // The awaited work may never arrive.
                 return Ok(());
             }
             if now.monotonic_ns.saturating_sub(begun_ns) >= self.drain_ns_max {
@@ -388,7 +384,7 @@ impl Runner {
         }
     }
 
-    /// Closes what is still open and drops the agents, past panics.
+    /// Closes open agents and drops all, past panics.
     fn abandon(&mut self) -> Vec<String> {
         let now = self.clock.now();
         let mut problems = Vec::new();
@@ -399,7 +395,7 @@ impl Runner {
             });
             match catch_unwind(phase) {
                 Ok(()) => return problems,
-                // Each agent is passed at most once, so this ends.
+                // Each agent is skipped at most once, so this ends.
                 Err(payload) => problems.push(self.group.blame_panic(&*payload).to_string()),
             }
         }
@@ -407,7 +403,7 @@ impl Runner {
 
     #[inline]
     fn must_end(&self) -> bool {
-        // Acquire pairs with the store in `stop`.
+        // Acquire: pairs with the store in `stop`.
         self.control.stop.load(Ordering::Acquire) || self.failures.has_failed()
     }
 }

@@ -20,13 +20,12 @@ pub struct ThreadGroup {
 }
 
 impl ThreadGroup {
-    /// Starts the plan's threads. `agents` are found by their roles, in any order; `wakers` holds
-    /// one for each planned thread, in the plan's order.
+    /// Starts the plan's threads. `agents` are given with their roles, in any order; `wakers` holds one for each planned thread, in the
+    /// plan's order.
     ///
     /// # Errors
-    /// [`Error::PlanMismatch`] if an agent of the plan is missing, is given twice or is not in the
-    /// plan, or if the wakers are not as many as the threads; [`Error::ThreadStart`]. Threads
-    /// that have been started are stopped again.
+    /// [`Error::PlanMismatch`] if an agent of the plan is missing, is given twice or is not in the plan, or if the number of wakers differs
+    /// from that of the threads; [`Error::ThreadStart`]. Threads already started are stopped again.
     pub fn launch<R: Copy + Eq + Display>(
         plan: &ThreadPlan<R>,
         agents: Vec<(R, Box<dyn Agent>)>,
@@ -66,8 +65,7 @@ impl ThreadGroup {
         Ok(group)
     }
 
-    /// Stops the threads one after the other, in the plan's order, so that each still takes what
-    /// the one before it hands over.
+    /// Stops the threads one after the other, in the plan's order, so that each still takes the work of the one before it.
     ///
     /// # Errors
     /// The first failure of any thread, now or before.
@@ -77,38 +75,38 @@ impl ThreadGroup {
             thread.stop();
             ended.extend(thread.join().err());
         }
-        // The slot knows which came first; the thread knows also what followed while it closed.
+        // The slot knows the first failure; the thread knows also the errors while it closed.
         let Some(first) = self.failures.failure() else { return ended.pop().map_or(Ok(()), Err) };
         let same = |other: &AgentFailure| (&other.thread, &other.agent) == (&first.thread, &first.agent);
         Err(ended.into_iter().find(same).unwrap_or(first))
     }
 
-    /// The threads, in the plan's order.
+    /// Threads in the plan's order.
     #[must_use]
     pub fn threads(&self) -> &[AgentThread] {
         &self.threads
     }
 
-    /// Where a failure shows at once.
+    /// Slot that shows a failure at once.
     #[must_use]
     pub fn failures(&self) -> &FailureSlot {
         &self.failures
     }
 
-    /// The masks that were not honoured, as text to print and to record.
+    /// Warnings about masks that were not honoured, to print and to record.
     #[must_use]
     pub fn pin_warnings(&self) -> Vec<String> {
         let warning = |thread: &AgentThread| Some(format!("thread {}: {}", thread.spec().name, thread.pin_warning()?));
         self.threads.iter().filter_map(warning).collect()
     }
 
-    /// How long each thread was kept from running while it spun, so far, in the plan's order.
+    /// Times that each thread was kept from running while it spun, in the plan's order.
     #[must_use]
     pub fn pauses(&self) -> Vec<Pauses> {
         self.threads.iter().map(AgentThread::pauses).collect()
     }
 
-    /// CPU time of all threads so far, in nanoseconds, as far as the system tells.
+    /// CPU time of all threads so far, ns, as far as the system provides it.
     #[must_use]
     pub fn cpu_time_ns(&self) -> u64 {
         self.threads.iter().filter_map(AgentThread::cpu_time_ns).sum()

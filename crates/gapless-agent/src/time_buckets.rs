@@ -1,16 +1,16 @@
-//! Times in buckets: eight for each power of two from 128 ns to 34 s, so a bucket is at most 12.5 % wide.
+//! Histogram buckets of durations: eight for each power of two from 128 ns to 34 s, so a bucket is at most 12.5 % wide.
 
-/// Powers of two below which all is one bucket.
+/// Power of two below which all durations are in the first bucket.
 const FIRST_POWER: u32 = 7;
-/// Powers of two from which on all is in the last bucket.
+/// Power of two from which on all durations are in the last bucket.
 const END_POWER: u32 = 35;
 const STEPS_POWER: u32 = 3;
 const STEPS: u64 = 1 << STEPS_POWER;
 
-/// How many there are.
+/// Number of buckets.
 pub const BUCKETS: usize = 1 + (END_POWER - FIRST_POWER) as usize * STEPS as usize;
 
-/// The bucket of a time.
+/// Index of the bucket of a duration.
 #[inline]
 pub fn bucket(time_ns: u64) -> usize {
     let power = (time_ns | 1).ilog2();
@@ -22,7 +22,7 @@ pub fn bucket(time_ns: u64) -> usize {
     (bucket as usize).min(BUCKETS - 1)
 }
 
-/// The least time of a bucket.
+/// Lower bound of a bucket, ns.
 const fn from_ns(bucket: usize) -> u64 {
     if bucket == 0 {
         return 0;
@@ -31,22 +31,22 @@ const fn from_ns(bucket: usize) -> u64 {
     (STEPS + step) << (FIRST_POWER - STEPS_POWER) << power
 }
 
-/// The time in the middle of a bucket.
+/// Middle of a bucket, ns.
 pub const fn middle_ns(bucket: usize) -> u64 {
     (from_ns(bucket) + from_ns(bucket + 1)) / 2
 }
 
-/// The label of its counter, which begins with the prefix.
+/// Label of a bucket's counter, which begins with the prefix.
 pub fn label(prefix: &str, bucket: usize) -> String {
     format!("{prefix}{}", from_ns(bucket))
 }
 
-/// The bucket whose counter has this label.
+/// Bucket whose counter has this label.
 pub fn bucket_of(prefix: &str, label: &str) -> Option<usize> {
     label.strip_prefix(prefix)?.parse().ok().map(bucket)
 }
 
-/// The time that so many of a hundred do not exceed; 0 without any. `times` go upwards, each with its count.
+/// Duration that `percent` of all durations do not exceed; 0 if there are none. `times` are ascending, each with its count.
 pub fn quantile(times: &[(u64, u64)], percent: u64) -> u64 {
     let all: u128 = times.iter().map(|(_, count)| u128::from(*count)).sum();
     let wanted = (all * u128::from(percent)).div_ceil(100);
@@ -64,7 +64,7 @@ mod tests {
     use gapless_testkit::random::{Random, printed_seed};
 
     #[test]
-    fn a_time_lies_in_its_bucket_and_every_bucket_has_a_label_of_its_own() {
+    fn buckets_and_labels_are_consistent() {
         for each in 0..BUCKETS {
             assert_eq!((bucket(from_ns(each)), bucket_of("a.", &label("a.", each))), (each, Some(each)));
             assert!(each == 0 || bucket(from_ns(each) - 1) == each - 1, "{each}");
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_those_of_the_sorted_times() {
+    fn quantiles_match_sorted_times() {
         assert_eq!((quantile(&[], 50), quantile(&[(100, 0)], 99)), (0, 0));
         assert_eq!(quantile(&[(100, 0), (200, 1)], 50), 200);
         let times = [(100, 50), (200, 48), (300, 1), (400, 1)];

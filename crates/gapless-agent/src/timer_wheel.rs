@@ -1,13 +1,13 @@
-//! [`Wheel`]: things with a deadline each; entering and leaving take a constant time. Pure: it is told the time.
+//! [`Wheel`]: items with deadlines; entering and leaving take constant time. Pure: the caller supplies the time.
 //!
-//! A hashed wheel (Varghese and Lauck, "Hashed and hierarchical timing wheels", SOSP 1987, scheme 6): 512 slots of 1 ms, each a
-//! doubly linked list through a slab; what is further away than a turn of the wheel is passed over once a turn.
+//! A hashed wheel (Varghese and Lauck, "Hashed and hierarchical timing wheels", SOSP 1987, scheme 6): 512 slots of 1 ms, each a doubly
+//! linked list through a slab. Items further away than a turn of the wheel are skipped once a turn.
 
 const SLOTS: usize = 512;
 const TICK_NS: u64 = 1_000_000;
 const NONE: u32 = u32::MAX;
 
-/// Where something stands; stale after it has left.
+/// Key of an item; stale after it has left.
 #[derive(Clone, Copy, Debug)]
 pub struct WheelKey {
     index: u32,
@@ -22,18 +22,18 @@ struct Entry<T> {
     generation: u32,
     slot: u32,
     previous: u32,
-    /// Next of its slot, or of the free.
+    /// Next entry of its slot, or of the free list.
     next: u32,
 }
 
-/// Things with a deadline each.
+/// Items with deadlines.
 #[derive(Debug)]
 pub struct Wheel<T> {
     entries: Vec<Entry<T>>,
     free: u32,
     slots: Box<[u32]>,
     length: usize,
-    /// All slots before this tick have been looked through.
+    /// All slots before this tick have been checked.
     tick: u64,
 }
 
@@ -44,21 +44,21 @@ impl<T> Default for Wheel<T> {
 }
 
 impl<T> Wheel<T> {
-    /// How many there are.
+    /// Number of items.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether there is none.
+    /// Whether there are no items.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// It stands there until it leaves or its deadline is over.
+    /// Adds an item, which stays until it leaves or its deadline has passed.
     pub fn enter(&mut self, deadline_ns: u64, item: T) -> WheelKey {
-        // What is over already is met by the next look.
+        // An expired deadline is found by the next check.
         let slot = ((deadline_ns / TICK_NS).max(self.tick) % SLOTS as u64) as u32;
         let next = self.slots[slot as usize];
         let index = if self.free == NONE {
@@ -84,7 +84,7 @@ impl<T> Wheel<T> {
         WheelKey { index, generation: self.entries[index as usize].generation }
     }
 
-    /// `None` if it has left before.
+    /// Removes an item; `None` if it has left before.
     pub fn leave(&mut self, key: WheelKey) -> Option<T> {
         let entry = self.entries.get(key.index as usize)?;
         if entry.generation != key.generation || entry.item.is_none() {
@@ -93,11 +93,11 @@ impl<T> Wheel<T> {
         self.unlink(key.index)
     }
 
-    /// Takes out all whose deadline is not after `now_ns`.
+    /// Removes all items with a deadline up to `now_ns`, and passes them to `told`.
     pub fn expire(&mut self, now_ns: u64, mut told: impl FnMut(T)) {
         let last = now_ns / TICK_NS;
         if self.length > 0 {
-            // A whole turn meets every slot.
+            // A whole turn covers every slot.
             let first = self.tick.max((last + 1).saturating_sub(SLOTS as u64));
             for tick in first..=last {
                 let slot = (tick % SLOTS as u64) as usize;
@@ -114,11 +114,11 @@ impl<T> Wheel<T> {
                 }
             }
         }
-        // The present tick is looked through again: it is not over.
+        // The current tick is checked again, because it is not over.
         self.tick = self.tick.max(last);
     }
 
-    /// When to look again: the earliest deadline of this turn, else the turn's end; `u64::MAX` without any.
+    /// Time of the next check: the earliest deadline of this turn, else the end of the turn; `u64::MAX` without items.
     pub fn next_ns(&self) -> u64 {
         if self.length == 0 {
             return u64::MAX;
@@ -167,7 +167,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn it_tells_what_a_sorted_list_tells() {
+    fn wheel_matches_a_sorted_list() {
         let mut random = Random::seeded();
         let mut wheel = Wheel::default();
         let mut listed: BTreeMap<u64, (u64, WheelKey)> = BTreeMap::new();
@@ -177,7 +177,7 @@ mod tests {
             match random.below(4) {
                 0 | 1 => {
                     let ahead_ns = random.pick(&[0, 500_000, 3_000_000, 700_000_000, 20_000_000_000]);
-                    // Some are over already.
+                    // Some deadlines have passed already.
                     let deadline_ns = (now_ns + random.below(ahead_ns + 1)).saturating_sub(random.below(2) * 100_000);
                     listed.insert(number, (deadline_ns, wheel.enter(deadline_ns, number)));
                 }
@@ -206,13 +206,13 @@ mod tests {
             }
             assert_eq!(wheel.len(), listed.len());
             if let Some(key) = gone.pop() {
-                assert_eq!(wheel.leave(key), None, "a stale key takes out nothing");
+                assert_eq!(wheel.leave(key), None, "a stale key removes nothing");
             }
         }
     }
 
     #[test]
-    fn what_has_left_costs_no_memory() {
+    fn left_entries_are_reused() {
         let mut wheel = Wheel::default();
         for turn in 0..100_000 {
             let keys = [wheel.enter(turn, ()), wheel.enter(turn + 5_000_000_000, ())];

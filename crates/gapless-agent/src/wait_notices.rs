@@ -1,11 +1,11 @@
-//! [`WaitNotices`]: when one who waits says for whom: once a second at first, then less often. Everybody who waits for another process
-//! takes the times from here; how it is said, on standard error or to a log, is the caller's. No I/O, no clock.
+//! [`WaitNotices`]: times at which a long wait is reported: once a second at first, then less often. All waits for another process use it;
+//! the caller chooses the form of the report, on standard error or in a log. No I/O, no clock.
 
 use std::time::Duration;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The times at which a wait is told. Whoever waits asks at each turn; a wait that is over is told no more.
+/// Times of reports about a wait. The waiting loop asks at each turn; a finished wait is not reported any more.
 ///
 /// ```
 /// use gapless_agent::wait_notices::WaitNotices;
@@ -17,26 +17,26 @@ const SECOND_NS: u64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug)]
 pub struct WaitNotices {
     first_ns: u64,
-    /// Since when somebody waits, ns.
+    /// Start of the current wait, ns.
     since_ns: Option<u64>,
-    /// Nothing is told before, ns: also of the next wait, so that short ones that follow each other do not flood.
+    /// Earliest time of the next report, ns; also of the next wait, so that many short waits do not flood.
     next_ns: u64,
 }
 
 impl WaitNotices {
-    /// The first second is nobody's concern: most waits are over by then.
+    /// Reports nothing in the first second: most waits are over by then.
     #[must_use]
     pub const fn after_a_second() -> Self {
         Self { first_ns: SECOND_NS, since_ns: None, next_ns: 0 }
     }
 
-    /// Said at once, for what is wrong already when it begins.
+    /// Reports at once, for a condition that is a fault from the start.
     #[must_use]
     pub const fn at_once() -> Self {
         Self { first_ns: 0, since_ns: None, next_ns: 0 }
     }
 
-    /// A wait begins at `now_ns`, on a clock that never goes back, unless one goes on.
+    /// Begins a wait at `now_ns`, on a monotonic clock, unless one is in progress.
     pub fn begin(&mut self, now_ns: u64) {
         if self.since_ns.is_none() {
             self.since_ns = Some(now_ns);
@@ -44,7 +44,7 @@ impl WaitNotices {
         }
     }
 
-    /// Somebody waits at `now_ns`: how long already, if it is time to say it. The first such call begins the wait.
+    /// Returns the time waited at `now_ns`, if a report is due. The first call begins the wait.
     pub fn take_due(&mut self, now_ns: u64) -> Option<Duration> {
         self.begin(now_ns);
         let since_ns = self.since_ns.unwrap_or(now_ns);
@@ -56,19 +56,19 @@ impl WaitNotices {
         Some(Duration::from_nanos(waited_ns))
     }
 
-    /// When the wait that goes on is told next, ns: who sleeps meanwhile wakes up then.
+    /// Time of the next report, ns: a sleeping caller must wake up then.
     #[must_use]
     pub const fn next_ns(&self) -> u64 {
         self.next_ns
     }
 
-    /// Nobody waits any more.
+    /// Ends the wait.
     pub const fn end(&mut self) {
         self.since_ns = None;
     }
 }
 
-/// Between a notice after so long and the next one.
+/// Interval to the next report, after this time waited.
 const fn interval_ns(waited_ns: u64) -> u64 {
     SECOND_NS
         * match waited_ns / SECOND_NS {
@@ -90,14 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_told_each_second_and_then_less_often() {
+    fn reports_become_less_frequent() {
         let mut notices = WaitNotices::after_a_second();
         let times: Vec<u64> = told(&mut notices, 0..1_000_000).into_iter().map(|(now, _)| now / 1000).collect();
         assert_eq!(times, [1, 2, 3, 4, 5, 10, 15, 20, 25, 30, 60, 90, 120, 150, 180, 210, 240, 270, 300, 600, 900]);
     }
 
     #[test]
-    fn a_wait_that_is_over_begins_anew_and_short_ones_are_not_told() {
+    fn short_waits_are_not_reported() {
         let mut notices = WaitNotices::after_a_second();
         for second in 0..100 {
             assert_eq!(told(&mut notices, second * 1000..second * 1000 + 900), []);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_at_once_and_not_again_within_a_second() {
+    fn fault_is_reported_once_a_second() {
         let mut notices = WaitNotices::at_once();
         assert_eq!(told(&mut notices, 7..8), [(7, 0)]);
         notices.end();

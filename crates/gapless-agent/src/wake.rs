@@ -1,8 +1,8 @@
-//! `Waker`: how a parked thread is woken, from this process or another.
+//! `Waker`: wakes a parked thread, from this process or another.
 //!
-//! The thread that owns a waker parks on it; everybody else only calls [`Waker::wake`] after
-//! publishing work. Another process gets a duplicate of the eventfd ([`Waker::duplicate_fd`]) and
-//! learns from shared memory, where agents announce it in `arm`, when to write it ([`WakeFd`]).
+//! The thread that owns a waker parks on it; all others only call [`Waker::wake`] after publishing work. Another process gets a duplicate
+//! of the eventfd ([`Waker::duplicate_fd`]), and learns from shared memory, where agents announce it in `arm`, when to write to it
+//! ([`WakeFd`]).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -21,7 +21,7 @@ pub struct Waker {
 
 #[derive(Debug)]
 struct Inner {
-    // On a line of its own: every sender reads it, only parking writes it.
+    // On a cache line of its own: every sender reads it, only parking writes it.
     flag: CacheLine<ParkFlag>,
     fd: OwnedFd,
 }
@@ -31,17 +31,17 @@ struct Inner {
 struct CacheLine<T>(T);
 
 impl Waker {
-    /// A waker for one thread.
+    /// Creates a waker for one thread.
     ///
     /// # Errors
-    /// The system's, when it has no file descriptor left.
+    /// The system has no file descriptor left.
     pub fn new() -> io::Result<Self> {
         let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self { inner: Arc::new(Inner { flag: CacheLine(ParkFlag::new()), fd }) })
     }
 
-    /// Call after publishing work: one fence and one load, and a system call only if the thread is
-    /// parked and nobody else is already waking it. Not even the fence if the thread never parks.
+    /// Wakes the thread after work was published: one fence and one load. It makes a system call only if the thread is parked and no other
+    /// waker is signalling it. Not even the fence if the thread never parks.
     #[inline]
     pub fn wake(&self) {
         if self.inner.flag.0.claim_wake() {
@@ -49,23 +49,21 @@ impl Waker {
         }
     }
 
-    /// Ends the thread's wait whether it has announced one or not: a system call each time. For
-    /// stopping, not for work.
+    /// Ends the thread's wait, announced or not: a system call each time. For stopping, not for work.
     #[cold]
     pub fn interrupt(&self) {
         signal(self.inner.fd.as_fd());
     }
 
-    /// The eventfd. Another process gets a duplicate of it.
     #[must_use]
     pub fn wake_fd(&self) -> BorrowedFd<'_> {
         self.inner.fd.as_fd()
     }
 
-    /// A duplicate of the eventfd, to be sent to another process.
+    /// Duplicates the eventfd, to be sent to another process.
     ///
     /// # Errors
-    /// The system's, when it has no file descriptor left.
+    /// The system has no file descriptor left.
     pub fn duplicate_fd(&self) -> io::Result<OwnedFd> {
         self.inner.fd.try_clone()
     }
@@ -76,9 +74,8 @@ impl Waker {
         self.inner.flag.0.is_parked()
     }
 
-    /// Owner: parks until woken or until `timeout_ns` have passed, unless `found_work` says that
-    /// there is work. `found_work` runs after the announcement, so nothing published meanwhile is
-    /// missed. True if it found work.
+    /// Owner: parks until woken or for `timeout_ns`, unless `found_work` returns true. `found_work` runs after the announcement, so no
+    /// concurrently published work is missed. Returns true if it found work.
     ///
     /// ```
     /// # use std::sync::{Arc, atomic::{AtomicBool, Ordering}};
@@ -105,25 +102,24 @@ impl Waker {
         found
     }
 
-    /// Owner: from now on it wants wake-ups. Look for work once more, then [`Waker::wait`], then
-    /// [`Waker::withdraw`].
+    /// Owner: requests wake-ups. Look for work once more, then [`Waker::wait`], then [`Waker::withdraw`].
     pub fn announce(&self) {
         self.inner.flag.0.announce();
     }
 
-    /// Owner: waits for a signal, at most `timeout_ns`. Also returns early for no reason.
+    /// Owner: waits for a signal, at most `timeout_ns`. Spurious returns are possible.
     pub fn wait(&self, timeout_ns: u64) {
         self.wait_watching(timeout_ns, &[]);
     }
 
-    /// As [`Waker::wait`]; it also ends when one of `descriptors` is readable.
+    /// Like [`Waker::wait`]; it also ends when one of `descriptors` is readable.
     pub fn wait_watching(&self, timeout_ns: u64, descriptors: &[BorrowedFd<'_>]) {
         let timeout = Timespec {
             tv_sec: i64::try_from(timeout_ns / 1_000_000_000).unwrap_or(i64::MAX),
             tv_nsec: (timeout_ns % 1_000_000_000) as _,
         };
         let own = PollFd::new(&self.inner.fd, PollFlags::IN);
-        // Mostly there are none, and a thread that waits allocates nothing.
+        // Usually there are none, and then a waiting thread allocates nothing.
         let (mut alone, mut several);
         let fds = if descriptors.is_empty() {
             alone = [own];
@@ -133,39 +129,39 @@ impl Waker {
             several = std::iter::once(own).chain(others).collect::<Vec<_>>();
             &mut several[..]
         };
-        // An interrupted or refused wait is an early return: the caller polls its agents and comes back.
+        // An interrupted or refused wait is an early return: the caller polls its agents and waits again.
         if matches!(poll(fds, Some(&timeout)), Ok(ready) if ready > 0) && !fds[0].revents().is_empty() {
             let mut count = [0_u8; 8];
-            // Nothing to do about a failure: it means that somebody else has reset it.
+            // A failure can be ignored: another thread has reset the counter.
             let _ = rustix::io::read(&self.inner.fd, &mut count);
         }
     }
 
-    /// Owner: awake again, wakers need no system call. Without an announcement it does nothing.
+    /// Owner: withdraws the request, so that wakers need no system call. No effect without an announcement.
     pub fn withdraw(&self) {
         self.inner.flag.0.withdraw();
     }
 
-    /// Owner: this thread never parks, so that `wake` costs one load. For good.
+    /// Owner: declares that this thread never parks, so that `wake` costs one load. Irrevocable.
     pub(crate) fn set_never_parks(&self) {
         self.inner.flag.0.set_never_parks();
     }
 }
 
-/// The eventfd of a thread in another process.
+/// Eventfd of a thread in another process.
 #[derive(Debug)]
 pub struct WakeFd {
     fd: OwnedFd,
 }
 
 impl WakeFd {
-    /// Takes over a duplicate of another thread's eventfd.
+    /// Takes ownership of a duplicate of another thread's eventfd.
     #[must_use]
     pub fn new(fd: OwnedFd) -> Self {
         Self { fd }
     }
 
-    /// Wakes the thread: one system call. Call it only if shared memory says that the thread is parked.
+    /// Wakes the thread: one system call. Call it only if shared memory shows that the thread is parked.
     pub fn signal(&self) {
         signal(self.fd.as_fd());
     }
@@ -175,8 +171,7 @@ fn signal(fd: BorrowedFd<'_>) {
     loop {
         match rustix::io::write(fd, &1_u64.to_ne_bytes()) {
             Err(Errno::INTR) => {}
-            // EAGAIN: the counter is full, so the thread is being woken already. Nothing else can
-            // happen to an eventfd that is open.
+            // EAGAIN: the counter is full, so the thread is being woken already. An open eventfd has no other errors.
             _ => return,
         }
     }

@@ -1,21 +1,21 @@
-//! Eventfds that wake the thread of another process: made, checked when they come, written.
+//! Eventfds that wake a thread of another process: creating, checking and writing them.
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::OFlags;
 
-/// One that is not full and that nobody waits for in writing.
+/// Creates an eventfd that does not block.
 ///
 /// # Errors
-/// No descriptor is free, or no memory.
+/// No free descriptor, or no memory.
 pub fn create() -> rustix::io::Result<OwnedFd> {
     eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
 }
 
-/// Whether what another process has passed may be written: of anything else than an eventfd a write could block this thread.
+/// Checks that a descriptor from another process may be written: a write to anything but an eventfd could block this thread.
 ///
 /// # Errors
-/// What it is.
+/// Kind of the descriptor.
 pub fn check(passed: &OwnedFd) -> Result<(), String> {
     let name = std::fs::read_link(format!("/proc/self/fd/{}", passed.as_raw_fd()));
     let name = name.map_err(|error| format!("its eventfd cannot be looked at: {error}"))?;
@@ -29,9 +29,9 @@ pub fn check(passed: &OwnedFd) -> Result<(), String> {
     Ok(())
 }
 
-/// Wakes who sleeps on it.
+/// Wakes the thread that sleeps on it.
 pub fn ring(eventfd: impl AsFd) {
-    // Writing 1 to an eventfd fails only when its counter is full, which wakes as well.
+    // Writing 1 to an eventfd fails only if its counter is full, which wakes as well.
     let _ = rustix::io::write(eventfd, &1u64.to_ne_bytes());
 }
 
@@ -40,10 +40,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_eventfd_that_does_not_block_is_taken() {
+    fn only_nonblocking_eventfd_is_accepted() {
         let good = create().unwrap();
         assert_eq!(check(&good), Ok(()));
-        // Full, it does not block.
+        // Even a full one does not block.
         rustix::io::write(&good, &(u64::MAX - 1).to_ne_bytes()).unwrap();
         ring(&good);
         let blocking = eventfd(0, EventfdFlags::CLOEXEC).unwrap();

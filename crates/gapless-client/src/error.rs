@@ -137,7 +137,7 @@ pub enum ClientError {
         /// Reason of its failure, if known: in the same process, or over shared memory if it was sent before the process ended.
         reason: Option<String>,
     },
-    /// As many commands are in flight as the session's window allows; poll for replies first.
+    /// The session's window of commands in flight is full; poll for replies first.
     #[error("session {session}: {window_messages} commands are in flight, which is its window; poll for replies first")]
     WindowFull { session: u64, window_messages: u32 },
     /// A session cannot be closed while commands have no reply.

@@ -1,6 +1,6 @@
-//! Where raw time comes from: the one place that reads the system's clocks.
+//! Source of raw time: the only place that reads the system's clocks.
 //!
-//! Only [`super`] calls it.
+//! Called only by [`super`].
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -15,7 +15,7 @@ pub(crate) enum Source {
     Virtual(VirtualTime),
 }
 
-/// The three read as good as at once.
+/// Readings of all three, as if at the same moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
     pub raw: u64,
@@ -23,11 +23,11 @@ pub(crate) struct Sample {
     pub wall_ns: u64,
 }
 
-/// How often a sample is taken; the one with the shortest span between its readings is kept.
+/// Number of attempts at a sample; the one with the shortest span between its readings is kept.
 const SAMPLE_TRIES: usize = 4;
 
 impl Source {
-    /// The counter: nanoseconds, except for the time stamp counter.
+    /// Reads the counter: nanoseconds, except for the time stamp counter.
     #[inline]
     pub(crate) fn raw(&self) -> u64 {
         match self {
@@ -53,7 +53,7 @@ impl Source {
             let (monotonic_ns, wall_ns) = (monotonic_ns(), wall_ns());
             let after = self.raw();
             let span = after.saturating_sub(before);
-            // Of the counter the system reads its own in the middle of the first half.
+            // The system reads its own counter in the middle of the first half.
             let raw = if self.counts_nanoseconds() { monotonic_ns } else { before + span / 4 };
             if best.as_ref().is_none_or(|(shortest, _)| span < *shortest) {
                 best = Some((span, Sample { raw, monotonic_ns, wall_ns }));
@@ -74,6 +74,6 @@ fn wall_ns() -> u64 {
 #[inline]
 fn nanoseconds(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
-    // Neither clock is before its zero: the kernel refuses to set a wall clock before 1970.
+    // Neither clock is negative: the kernel refuses to set a wall clock before 1970.
     (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
 }

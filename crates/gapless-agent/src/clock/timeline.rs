@@ -1,51 +1,48 @@
-//! The time line: straight pieces from a counter to monotonic and epoch time, and how each follows
-//! from the last.
+//! The timeline: linear pieces that map a counter to monotonic and epoch time, and the calculation of the next piece.
 //!
-//! Pure, but for [`begin`]: [`Renewal::next`] takes the current piece and a [`Sample`] and gives the next piece.
+//! Pure, except for [`begin`]: [`Renewal::next`] takes the current piece and a [`Sample`] and returns the next piece.
 //!
 //! Two corrections, both at most [`SLEW_PPM_MAX`] (0.5 ms a second):
-//! - epoch time leans towards the wall clock so that a tenth of the distance goes in a second; a
-//!   wall clock that jumped by an hour is followed at 0.5 ms a second and nothing expires by it.
-//! - monotonic time from the time stamp counter is led back to the system's within a piece. Its
-//!   rate is measured anew over each piece.
+//! - epoch time is slewed towards the wall clock by a tenth of the offset per second; a wall clock that jumped by an hour is followed at
+//!   0.5 ms a second, and nothing expires because of the jump.
+//! - monotonic time from the time stamp counter is led back to the system's within a piece. The counter's rate is measured again over each
+//!   piece.
 
 use super::source::{Sample, Source};
 use crate::agent::Now;
 
-/// The greatest slew, in millionths.
+/// Maximum slew, millionths.
 pub const SLEW_PPM_MAX: i64 = 500;
 
-/// The first piece is short, because the counter's rate is known badly; each lasts twice as long
-/// as the last, up to the maximum.
+/// The first piece is short, because the counter's rate is known only roughly; each lasts twice as long as the last, up to the maximum.
 const FIRST_PIECE_NS: u64 = 10_000_000;
 const PIECE_NS_MAX: u64 = 500_000_000;
-/// The distance to the wall clock is divided by this to get the slew.
+/// The slew is the offset from the wall clock divided by this.
 const SLEW_TIME_NS: i64 = 10_000_000_000;
-/// A counter that is so far off was moved (a migrated or restored machine): start anew from the system's clock.
+/// Error above which the counter must have jumped (a migrated or restored machine): restart from the system's clock.
 const MONOTONIC_ERROR_NS_MAX: u64 = 1_000_000;
-/// How long the counter's rate is measured before there is a piece to measure it over.
+/// Time for measuring the counter's rate before the first piece.
 const CALIBRATION_NS: u64 = 10_000_000;
 
 const Q32: i64 = 1 << 32;
 /// [`SLEW_PPM_MAX`] as a fraction of 2³².
 const SLEW_Q32_MAX: i64 = SLEW_PPM_MAX * Q32 / 1_000_000;
 
-/// How many words a [`Piece`] has.
+/// Number of words of a [`Piece`].
 pub(crate) const PIECE_WORDS: usize = 7;
 
-/// A straight piece of the time line.
+/// A linear piece of the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// Where it begins: counter, monotonic time, epoch time.
+    /// Beginning: counter, monotonic time, epoch time.
     raw: u64,
     monotonic_ns: u64,
     epoch_ns: u64,
     /// Nanoseconds per tick × 2³².
     rate_q32: u64,
-    /// How much faster epoch time runs than monotonic time, × 2³².
+    /// Rate of epoch time minus that of monotonic time, × 2³².
     slew_q32: i64,
-    /// The slew lasts so long. A piece that nobody renews (the process was stopped) must not run
-    /// past the wall clock.
+    /// Duration of the slew. A piece that is not renewed (the process was stopped) must not run past the wall clock.
     slew_span_ns: u64,
     /// Monotonic time at which the next piece is due.
     pub renew_at_ns: u64,
@@ -70,7 +67,7 @@ impl Piece {
         Self { raw, monotonic_ns, epoch_ns, rate_q32, slew_q32: slew_q32 as i64, slew_span_ns, renew_at_ns }
     }
 
-    /// The time at a reading of the counter. Readings from shortly before the piece are fine.
+    /// Time at a reading of the counter; the reading may be slightly before the piece.
     #[inline]
     pub(crate) fn at(&self, raw: u64) -> Now {
         let ticks = raw.wrapping_sub(self.raw) as i64;
@@ -81,7 +78,7 @@ impl Piece {
     #[inline]
     fn epoch_after(&self, passed_ns: i64) -> u64 {
         let slewed_ns = passed_ns.min(self.slew_span_ns as i64);
-        // At most 2³² nanoseconds × 2²², or a reading from shortly before the piece: no overflow.
+        // At most 2³² nanoseconds × 2²², or a reading slightly before the piece: no overflow.
         self.epoch_ns.wrapping_add_signed(passed_ns.wrapping_add(slewed_ns.wrapping_mul(self.slew_q32) >> 32))
     }
 
@@ -90,25 +87,25 @@ impl Piece {
         ((u128::from(ticks) * u128::from(self.rate_q32)) >> 32) as u64
     }
 
-    /// Whether it was due for so long that it is better to wait for the next piece than to read this one.
+    /// Whether it expired so long ago that waiting for the next piece is better than reading this one.
     pub(crate) fn is_long_over(&self, monotonic_ns: u64) -> bool {
         monotonic_ns.saturating_sub(self.renew_at_ns) > 2 * PIECE_NS_MAX
     }
 }
 
-/// What a renewal has to remember.
+/// State kept between renewals.
 #[derive(Debug)]
 pub(crate) struct Renewal {
     counts_nanoseconds: bool,
     piece_ns: u64,
-    /// The counter's measured rate, and where the measurement goes on from.
+    /// Measured rate of the counter, and the start of the next measurement.
     rate_q32: u64,
     measured_from: Sample,
-    /// The last renewal found the counter moved.
+    /// Whether the last renewal found that the counter had jumped.
     out_of_step: bool,
 }
 
-/// The first piece, anchored to the wall clock.
+/// First piece, anchored to the wall clock.
 pub(crate) fn begin(source: &Source) -> (Piece, Renewal) {
     if source.counts_nanoseconds() {
         first_piece(source.sample(), Q32 as u64, true)
@@ -143,7 +140,7 @@ fn calibrate(source: &Source) -> (Sample, u64) {
     }
 }
 
-/// `None` over a distance too short, or if the counter went back.
+/// `None` over too short an interval, or if the counter went back.
 fn measured_rate_q32(from: &Sample, to: &Sample) -> Option<u64> {
     let passed_ns = to.monotonic_ns.checked_sub(from.monotonic_ns)?;
     let ticks = to.raw.checked_sub(from.raw).filter(|&ticks| ticks > 0)?;
@@ -154,10 +151,10 @@ fn measured_rate_q32(from: &Sample, to: &Sample) -> Option<u64> {
 }
 
 impl Renewal {
-    /// The piece that follows `current` at `sample`.
+    /// Piece after `current`, at `sample`.
     pub(crate) fn next(&mut self, current: &Piece, sample: &Sample) -> Piece {
         self.piece_ns = (self.piece_ns * 2).min(PIECE_NS_MAX);
-        // Where the current piece ends: the next one begins there, so neither time jumps.
+        // End of the current piece: the next one begins there, so neither time jumps.
         let mut end = current.at(sample.raw);
         let mut rate_q32 = Q32 as u64;
         if !self.counts_nanoseconds {
@@ -165,7 +162,7 @@ impl Renewal {
             let measured = measured_rate_q32(&self.measured_from, sample);
             self.measured_from = *sample;
             let in_step = error_ns.unsigned_abs() <= MONOTONIC_ERROR_NS_MAX;
-            // A measurement across a jump says nothing. One that follows a jump is good, whatever it says.
+            // A measurement across a jump is invalid. The next one after a jump is valid, whatever its value.
             if let Some(measured) = measured.filter(|_| in_step || self.out_of_step) {
                 self.rate_q32 = measured;
             }
@@ -175,7 +172,7 @@ impl Renewal {
                 let change = (i128::from(self.rate_q32) * i128::from(lead_q32)) >> 32;
                 rate_q32 = self.rate_q32.wrapping_add_signed(change as i64);
             } else {
-                // Each clone sees to it that its readings do not go back by this.
+                // Each clone keeps its own readings from going back by this.
                 let passed_ns = difference_ns(sample.monotonic_ns, current.monotonic_ns);
                 end = Now { monotonic_ns: sample.monotonic_ns, epoch_ns: current.epoch_after(passed_ns) };
                 rate_q32 = self.rate_q32;
@@ -197,7 +194,7 @@ impl Renewal {
     }
 }
 
-/// `later − earlier`, in nanoseconds.
+/// `later − earlier`, ns.
 pub(crate) fn difference_ns(later: u64, earlier: u64) -> i64 {
     later.wrapping_sub(earlier) as i64
 }
@@ -208,8 +205,7 @@ mod tests {
 
     const START: u64 = 1_700_000_000_000_000_000;
 
-    /// A counter at a rate that can be changed, and the clock over it, whose first measurement was
-    /// 5 millionths off.
+    /// A counter with an adjustable rate, and the clock over it, whose first measurement was 5 millionths off.
     struct Machine {
         ticks: f64,
         monotonic_ns: u64,
@@ -233,7 +229,7 @@ mod tests {
             difference_ns(self.now().monotonic_ns, self.monotonic_ns)
         }
 
-        /// Lets time pass as a thread would that reads the clock each millisecond.
+        /// Advances time like a thread that reads the clock every millisecond.
         fn run(&mut self, milliseconds: u64, ticks_per_ns: f64) {
             for _ in 0..milliseconds {
                 let before = self.now();
@@ -261,10 +257,10 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_is_kept_in_step_though_its_rate_drifts() {
+    fn drifting_counter_is_kept_in_step() {
         let mut machine = Machine::new(2.45);
         for second in 0..120 {
-            // The system's own clock is steered by up to some hundred millionths.
+            // The system's own clock is adjusted by up to some hundred millionths.
             let drift = 1.0 + 2e-4 * (f64::from(second) / 10.0).sin();
             machine.run(1_000, 2.45 * drift);
             assert!(machine.error_ns().abs() < 50_000, "{} ns off in second {second}", machine.error_ns());
@@ -275,11 +271,11 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_jumps_or_changes_its_rate_is_caught() {
+    fn counter_jump_or_rate_change_is_caught() {
         for (jump_ticks, ticks_per_ns) in [(9e12, 2.45), (-1e12, 2.45), (0.0, 3.2), (-1e12, 1.8)] {
             let mut machine = Machine::new(2.45);
             machine.run(3_000, 2.45);
-            // A migration: half a second passes unseen, the counter is another.
+            // A migration: half a second passes unseen, and the counter is another one.
             machine.ticks += jump_ticks + ticks_per_ns * 5e8;
             machine.monotonic_ns += 500_000_000;
             machine.renew();

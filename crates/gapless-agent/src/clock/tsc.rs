@@ -1,23 +1,23 @@
-//! The processor's time stamp counter: whether it can serve as a clock, and reading it.
+//! The processor's time stamp counter: reading it, and whether it can serve as a clock.
 //!
-//! Only [`super`] and [`super::source`] call it. It must never be read before [`check`] has passed.
+//! Called only by [`super`] and [`super::source`]. It must not be read before [`check`] has passed.
 
-/// The counter.
+/// Reads the counter.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn read() -> u64 {
     // SAFETY: reads a register and touches no memory; every x86-64 processor has the instruction.
-    // `check` has passed before a clock over it was made.
+    // `check` has passed before a clock over it is made.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// Never called: [`check`] refuses.
+/// Unreachable: [`check`] refuses.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn read() -> u64 {
     unreachable!("no clock is made over a counter that is not there")
 }
 
-/// Whether the counter runs at one rate, through every sleep state, and the kernel trusts it.
+/// Whether the counter runs at a constant rate, through every sleep state, and the kernel trusts it.
 pub(crate) fn check() -> Result<(), String> {
     if cfg!(not(target_arch = "x86_64")) {
         return Err("this processor is not an x86-64".to_owned());
@@ -43,7 +43,7 @@ fn check_flags(cpuinfo: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A kernel that saw the counters of its processors disagree falls back to one of these.
+/// A kernel that saw the counters of its processors disagree uses another clock source.
 fn check_kernels_choice(current: &str) -> Result<(), String> {
     let current = current.trim();
     match current {
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_counter_that_never_changes_its_rate_serves() {
+    fn only_constant_rate_counter_is_used() {
         let good = "processor : 0\nflags\t\t: fpu constant_tsc rdtscp nonstop_tsc\n";
         assert_eq!(check_flags(good), Ok(()));
         for (text, lacking) in [

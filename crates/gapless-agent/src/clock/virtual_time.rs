@@ -1,12 +1,11 @@
 //! `VirtualTime`: time set by hand, for the simulator and for tests.
 //!
-//! Its wall clock can be made to jump and drift as real ones do; the epoch time of a [`super::Clock`]
-//! over it goes through the same slewing as in production.
+//! Its wall clock can jump and drift like real ones; the epoch time of a [`super::Clock`] over it is slewed as in production.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-/// The hands of a virtual clock. Clones move the same clock, from any thread.
+/// Controls of a virtual clock. Clones control the same clock, from any thread.
 #[derive(Clone, Debug)]
 pub struct VirtualTime {
     inner: Arc<Inner>,
@@ -15,30 +14,29 @@ pub struct VirtualTime {
 #[derive(Debug)]
 struct Inner {
     monotonic_ns: AtomicU64,
-    /// Wall clock minus monotonic time.
+    /// Wall clock minus monotonic time, ns.
     wall_offset_ns: AtomicI64,
 }
 
 impl VirtualTime {
-    /// A clock that stands at these times.
+    /// Creates a clock set to these times.
     #[must_use]
     pub fn new(monotonic_ns: u64, wall_ns: u64) -> Self {
         let wall_offset_ns = AtomicI64::new(wall_ns.wrapping_sub(monotonic_ns) as i64);
         Self { inner: Arc::new(Inner { monotonic_ns: AtomicU64::new(monotonic_ns), wall_offset_ns }) }
     }
 
-    /// Moves both clocks on by `ns`.
+    /// Advances both clocks by `ns`.
     pub fn advance(&self, ns: u64) {
         self.inner.monotonic_ns.fetch_add(ns, Ordering::SeqCst);
     }
 
-    /// Moves both clocks on until monotonic time is `monotonic_ns`. Monotonic time never goes back:
-    /// an earlier time changes nothing.
+    /// Advances both clocks until monotonic time is `monotonic_ns`. Monotonic time never goes back: an earlier time has no effect.
     pub fn advance_to(&self, monotonic_ns: u64) {
         self.inner.monotonic_ns.fetch_max(monotonic_ns, Ordering::SeqCst);
     }
 
-    /// Makes the wall clock jump by `ns`, forwards or backwards. Monotonic time stands.
+    /// Makes the wall clock jump by `ns`, forwards or backwards, without a change of monotonic time.
     pub fn jump_wall_clock(&self, ns: i64) {
         self.inner.wall_offset_ns.fetch_add(ns, Ordering::SeqCst);
     }
@@ -49,7 +47,7 @@ impl VirtualTime {
         self.inner.monotonic_ns.load(Ordering::SeqCst)
     }
 
-    /// The wall clock, in nanoseconds since the epoch: what the clock slews towards.
+    /// Wall clock, ns since the epoch: the target of the slew.
     #[must_use]
     pub fn wall_ns(&self) -> u64 {
         self.monotonic_ns().wrapping_add_signed(self.inner.wall_offset_ns.load(Ordering::SeqCst))

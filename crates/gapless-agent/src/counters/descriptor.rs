@@ -15,9 +15,9 @@
 //! +-------------------+----------------------------------------------------------------+
 //! ```
 //!
-//! The pid is that of the owner's process namespace, whose inode number follows, or zero where there is no `/proc`.
-//! `used` counts the labels that are complete; it only grows. Counter *i* has the *i*-th label and
-//! the *i*-th value. Two cache lines for each value, because processors fetch them in pairs.
+//! The pid is that of the owner's process namespace; the inode number of that namespace follows, or zero without `/proc`. `used` counts the
+//! complete labels; it only grows. Counter *i* has the *i*-th label and the *i*-th value. Each value has two cache lines, because
+//! processors fetch them in pairs.
 
 use std::os::unix::fs::MetadataExt;
 
@@ -25,33 +25,33 @@ use std::os::unix::fs::MetadataExt;
 pub const MAGIC: [u8; 8] = *b"GPLSCNTR";
 /// The layout described here.
 pub const VERSION: u32 = 1;
-/// Most counters a file can hold.
+/// Maximum number of counters in a file.
 pub const CAPACITY_MAX: usize = 65_536;
-/// Longest label, in bytes.
+/// Longest label, bytes.
 pub const LABEL_LENGTH_MAX: usize = RECORD_LENGTH - 4;
 
-/// Where the version is, in bytes from the beginning of the file.
+/// Offset of the version, bytes from the start of the file.
 pub const VERSION_OFFSET: usize = 8;
-/// Where the capacity is.
+/// Offset of the capacity.
 pub const CAPACITY_OFFSET: usize = 12;
-/// Where the number of complete labels is.
+/// Offset of the number of complete labels.
 pub const USED_OFFSET: usize = 16;
-/// Where the owner's process identifier is.
+/// Offset of the owner's process id.
 pub const PID_OFFSET: usize = 20;
-/// Where the inode number of the owner's process namespace is.
+/// Offset of the inode number of the owner's process namespace.
 pub const NAMESPACE_OFFSET: usize = 24;
 /// Length of the header.
 pub const HEADER_LENGTH: usize = RECORD_LENGTH;
 /// Length of a label's and of a value's record.
 pub const RECORD_LENGTH: usize = 128;
 
-/// Where a label's record is.
+/// Offset of a label's record.
 #[must_use]
 pub const fn label_offset(index: usize) -> usize {
     HEADER_LENGTH + index * RECORD_LENGTH
 }
 
-/// Where a value is.
+/// Offset of a value.
 #[must_use]
 pub const fn value_offset(capacity: usize, index: usize) -> usize {
     label_offset(capacity) + index * RECORD_LENGTH
@@ -76,13 +76,13 @@ pub(crate) fn blank(capacity: usize) -> Vec<u8> {
     bytes
 }
 
-/// The inode number of this process's process namespace; 0 without `/proc`.
+/// Inode number of this process's process namespace; 0 without `/proc`.
 #[must_use]
 pub fn process_namespace() -> u64 {
     std::fs::metadata("/proc/self/ns/pid").map_or(0, |metadata| metadata.ino())
 }
 
-/// A label's record. The label has been checked.
+/// Record of a label that has been checked.
 #[must_use]
 pub(crate) fn label_record(label: &str) -> [u8; RECORD_LENGTH] {
     let mut record = [0; RECORD_LENGTH];
@@ -91,7 +91,7 @@ pub(crate) fn label_record(label: &str) -> [u8; RECORD_LENGTH] {
     record
 }
 
-/// Whether these bytes can be a label; if not, why.
+/// Checks that these bytes are a valid label; the error is the reason.
 pub(crate) fn check_label(bytes: &[u8]) -> Result<&str, &'static str> {
     if bytes.is_empty() || bytes.len() > LABEL_LENGTH_MAX {
         return Err("must have 1 to 124 bytes");

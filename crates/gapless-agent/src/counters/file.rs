@@ -1,8 +1,8 @@
-//! `OwnedFile`: the counters file as its owner holds it, from creation to removal.
+//! `OwnedFile`: the counters file of its owner, from creation to removal.
 //!
-//! Only [`super::Counters`] and [`super::CountersWriter`] use it. Ownership is an advisory lock on the open file, which the
-//! kernel drops when the process dies, however it dies; so a file without a lock is stale. A new
-//! file is made complete under another name and then put in place, so no reader sees half of one.
+//! Used only by [`super::Counters`] and [`super::CountersWriter`]. Ownership is an advisory lock on the open file, which the kernel drops
+//! when the process dies in any way; so a file without a lock is stale. A new file is completed under another name and then renamed, so no
+//! reader sees a partial one.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::file_lock;
 use crate::folder::Folder;
 
-/// Others who create and remove the same file at the same time can make us try again so often.
+/// Limit on retries caused by processes that create and remove the same file concurrently.
 const TRIES_MAX: usize = 64;
 
 #[derive(Debug)]
@@ -29,17 +29,17 @@ pub(crate) struct OwnedFile {
     file: File,
 }
 
-/// Where a file is that was put somewhere.
+/// Current state of a file at its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// There, so many bytes long.
+    /// It is in place, with this length in bytes.
     There { length: u64 },
-    /// Nothing is there.
+    /// It is gone.
     Gone,
 }
 
 impl OwnedFile {
-    /// Puts a file with these contents at `path`.
+    /// Creates a file with these contents at `path`.
     pub(crate) fn create(path: &Path, contents: &[u8]) -> Result<Self, Error> {
         let folder = folder_of(path).map_err(|source| io_error(path, "create it", source))?;
         let name = path.file_name().unwrap_or_default();
@@ -51,7 +51,7 @@ impl OwnedFile {
                 Err(errno) => return Err(io_error(path, "put it in place", errno.into())),
             }
             let Some(stale) = lock_stale(&folder, path)? else { continue };
-            // We hold the lock of the stale file, so nobody else is replacing it.
+            // We hold the lock of the stale file, so no other process is replacing it.
             folder.rename(&draft.name, name).map_err(|source| io_error(path, "replace it", source))?;
             drop(stale);
             return Ok(draft.placed(path));
@@ -72,10 +72,10 @@ impl OwnedFile {
         io_error(&self.path, action, source)
     }
 
-    /// Whether it is where it was put.
+    /// Whether the file is still at its path.
     ///
     /// # Errors
-    /// Something else is there, or it cannot be seen what.
+    /// Another file is there, or the path cannot be examined.
     pub(crate) fn place(&self) -> Result<Place, Error> {
         let ours = self.file.metadata().map_err(|source| self.error("look at it", source))?;
         match std::fs::symlink_metadata(&self.path) {
@@ -88,7 +88,7 @@ impl OwnedFile {
         }
     }
 
-    /// Writes over what is there.
+    /// Overwrites existing bytes.
     pub(crate) fn write_at(&self, bytes: &[u8], position: usize) -> Result<(), Error> {
         check_length(&self.path, (position + bytes.len()) as u64)?;
         self.file.write_all_at(bytes, position as u64).map_err(|source| self.error("write it", source))
@@ -102,7 +102,7 @@ impl OwnedFile {
 
 impl Drop for OwnedFile {
     fn drop(&mut self) {
-        // Only our own: somebody may have removed it and put another there.
+        // Only our own: another process may have replaced it.
         let name = self.path.file_name().unwrap_or_default();
         if let Ok(folder) = folder_of(&self.path)
             && folder.holds(name, &self.file).unwrap_or(false)
@@ -112,7 +112,7 @@ impl Drop for OwnedFile {
     }
 }
 
-/// A file that this process may not make so long is an error: the kernel would send a signal, which ends the process.
+/// Refuses a length beyond this process's limit: the kernel would send a signal that ends the process.
 fn check_length(path: &Path, length: u64) -> Result<(), Error> {
     match getrlimit(Resource::Fsize).current {
         Some(most) if most < length => Err(io_error(path, "write it", io::ErrorKind::FileTooLarge.into())),
@@ -120,10 +120,10 @@ fn check_length(path: &Path, length: u64) -> Result<(), Error> {
     }
 }
 
-/// The owner's alone.
+/// Owner access only.
 const MODE: u32 = 0o600;
 
-/// The complete file under its temporary name, locked; removed if it is not put in place.
+/// Complete file under its temporary name, locked; removed if it is not put in place.
 struct Draft<'a> {
     folder: &'a Folder,
     name: OsString,
@@ -137,14 +137,14 @@ impl<'a> Draft<'a> {
         let mut name = target.file_name().unwrap_or_default().to_owned();
         let number = DRAFTS.fetch_add(1, Ordering::SeqCst);
         name.push(format!(".{}.{number}.new", std::process::id()));
-        // In the place of one that a process with our identifier has left when it died.
+        // Replaces a file left by a dead process with our process id.
         let file = folder.create_file(&name, Mode::from_raw_mode(MODE));
         let mut file = file.map_err(|source| io_error(target, "create it", source))?;
         let mut draft = Self { folder, name, file: None };
-        // Whatever the umask: others of this user read it.
+        // Independent of the umask: other processes of this user read it.
         file.set_permissions(Permissions::from_mode(MODE))
             .map_err(|source| io_error(target, "set its mode", source))?;
-        // Written, not left as a hole: a full disk is an error here and never a signal later.
+        // Written, not left as a hole: a full disk is an error here instead of a signal later.
         file.write_all(contents).map_err(|source| io_error(target, "write it", source))?;
         file_lock::try_lock(&file).map_err(|source| io_error(target, "lock it", source))?;
         draft.file = Some(file);
@@ -166,7 +166,7 @@ impl Drop for Draft<'_> {
     }
 }
 
-/// The file at `path`, locked, if its owner is dead; `None` if it is gone meanwhile.
+/// The file at `path`, locked, if its owner is dead; `None` if it is gone by now.
 fn lock_stale(folder: &Folder, path: &Path) -> Result<Option<File>, Error> {
     let name = path.file_name().unwrap_or_default();
     let opened = folder.open_file(name, OFlags::RDONLY);
@@ -176,7 +176,7 @@ fn lock_stale(folder: &Folder, path: &Path) -> Result<Option<File>, Error> {
     let mut header = [0; descriptor::HEADER_LENGTH];
     let length = rustix::io::pread(&file, &mut header, 0)
         .map_err(|errno| io_error(path, "read the file that is there", errno.into()))?;
-    // As a loss of power leaves one that was just made.
+    // A power failure leaves a new file like this.
     let is_blank = header.iter().all(|byte| *byte == 0);
     if !is_blank && (length < header.len() || header[..descriptor::MAGIC.len()] != descriptor::MAGIC) {
         return Err(Error::CountersDamaged {
@@ -191,7 +191,7 @@ fn lock_stale(folder: &Folder, path: &Path) -> Result<Option<File>, Error> {
         let pid = u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         return Err(Error::CountersInUse { path: path.to_owned(), pid });
     }
-    // Locked, but is it still the one at this path, or was it replaced before we had the lock?
+    // Check that the locked file is still at this path: it may have been replaced before we had the lock.
     match folder.holds(name, &file) {
         Ok(true) => Ok(Some(file)),
         Ok(false) => Ok(None),
@@ -199,10 +199,10 @@ fn lock_stale(folder: &Folder, path: &Path) -> Result<Option<File>, Error> {
     }
 }
 
-/// Gives the draft its name unless something has it.
+/// Renames the draft to `name`, if that does not exist.
 fn place_if_free(folder: &Folder, draft: &OsStr, name: &OsStr) -> Result<(), Errno> {
     match renameat_with(folder, draft, folder, name, RenameFlags::NOREPLACE) {
-        // A file system without this kind of renaming has links.
+        // A file system without this kind of rename has hard links.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
             linkat(folder, draft, folder, name, AtFlags::empty())?;
             unlinkat(folder, draft, AtFlags::empty())

@@ -1,7 +1,6 @@
 //! `CountersReader`: another process's counters, copied out of its file.
 //!
-//! It trusts nothing in the file and never maps it: a file that shrinks under a mapping is a
-//! signal, under a read it is an error.
+//! The file is untrusted and never mapped: a file that shrinks under a mapping causes a signal, under a read an error.
 
 use std::fs::File;
 use std::io;
@@ -36,7 +35,7 @@ impl CountersReader {
     /// Opens and checks the file.
     ///
     /// # Errors
-    /// [`Error::CountersIo`]; [`Error::CountersDamaged`], with the position, if it is no counters file.
+    /// [`Error::CountersIo`]; [`Error::CountersDamaged`], with the position, if it is not a counters file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref().to_owned();
         let file = checked_file::open(&path);
@@ -46,11 +45,10 @@ impl CountersReader {
         Ok(reader)
     }
 
-    /// Labels and values, in the order of their adding. Each value is as it was at one moment, two
-    /// values need not be of the same moment.
+    /// Labels and values, in the order of addition. Each value is consistent in itself; two values may be from different moments.
     ///
     /// # Errors
-    /// As [`CountersReader::open`], if the file has been damaged since.
+    /// As for [`CountersReader::open`], if the file has been damaged since.
     pub fn read(&self) -> Result<Vec<(String, u64)>, Error> {
         let Header { capacity, used, .. } = self.read_header()?;
         // Both lengths are below that of the file, which has been compared with the capacity.
@@ -70,29 +68,29 @@ impl CountersReader {
             .collect()
     }
 
-    /// The process that writes the file, as the file says, in its own namespace.
+    /// Process id of the writer according to the file, in its own namespace.
     #[must_use]
     pub fn owner_pid(&self) -> u32 {
         self.header.pid
     }
 
-    /// Whether the file has been removed or replaced since it was opened: its owner has ended or
-    /// has been started anew. Open it again then.
+    /// Whether the file has been removed or replaced since it was opened: its owner has ended or restarted. Then open it again.
     #[must_use]
     pub fn is_removed(&self) -> bool {
         self.file.metadata().map_or(true, |metadata| metadata.nlink() == 0)
     }
 
-    /// Whether a process has the file; also one of another namespace, and one that has lost all its other files.
+    /// Whether a process owns the file, even one of another namespace, or one that has lost all its other files.
     #[must_use]
     pub fn is_owned(&self) -> bool {
         !self.is_removed() && file_lock::is_locked(&self.file).unwrap_or(false)
     }
 
-    /// Whether [`owner_pid`](Self::owner_pid) is a number of this process's namespace; elsewhere it names another process, or none.
+    /// Whether [`owner_pid`](Self::owner_pid) is a number of this process's namespace; in another namespace it may name an unrelated
+    /// process.
     #[must_use]
     pub fn is_owner_of_this_namespace(&self) -> bool {
-        // A file of an earlier version does not say.
+        // A file of an earlier version does not contain it.
         [0, process_namespace()].contains(&self.header.namespace)
     }
 
@@ -153,7 +151,7 @@ impl CountersReader {
     }
 }
 
-// Of its own: this crate and the wire's, which has the fields of everything else, stand on one floor.
+// Local copy: this crate and the one of wire fields are on the same layer.
 fn u32_at(bytes: &[u8], offset: usize) -> u32 {
     u32::from_le_bytes(bytes[offset..offset + 4].try_into().expect("a record has the field"))
 }

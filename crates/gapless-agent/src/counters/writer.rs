@@ -1,7 +1,7 @@
-//! [`CountersWriter`]: shows counters of memory to other processes, in files that it writes now and then.
+//! [`CountersWriter`]: publishes counters in memory to other processes, in files that it writes periodically.
 //!
-//! It has no thread: one that is there anyway asks it when it wants to be called next, and calls it then. Nothing is written, and
-//! nobody is woken, while nobody counts.
+//! It has no thread: an existing thread asks it for the time of the next call, and makes that call. While no counter changes, nothing is
+//! written and no thread is woken.
 
 use super::written::WrittenFile;
 use super::{Counters, Error};
@@ -9,13 +9,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// There is nothing to be done.
+/// No call is due.
 const NEVER: u64 = u64::MAX;
 
-/// Writes counters of memory into files: what changes is in its file after [`PERIOD_NS`](Self::PERIOD_NS), and a turn of the thread.
+/// Writes counters in memory to files: a change is in its file after [`PERIOD_NS`](Self::PERIOD_NS) and one turn of the thread.
 ///
-/// Whoever counts says so with [`changed`](Self::changed), behind the count. The thread that writes sleeps no longer than to
-/// [`next_ns`](Self::next_ns), calls [`tick`](Self::tick) then, and looks at both again when it was woken.
+/// A counting thread calls [`changed`](Self::changed) after each count. The writing thread sleeps no longer than until
+/// [`next_ns`](Self::next_ns), then calls [`tick`](Self::tick), and does both again after each wake-up.
 ///
 /// ```
 /// # let directory = tempfile::tempdir().unwrap();
@@ -37,30 +37,31 @@ const NEVER: u64 = u64::MAX;
 /// # Ok::<(), gapless_agent::Error>(())
 /// ```
 pub struct CountersWriter {
-    /// Somebody may have counted since it was lowered. Everybody who counts reads it, and next to nobody writes it.
+    /// Whether a count may have happened since it was cleared. Read by every counting thread, and rarely written.
     has_changes: AtomicBool,
-    /// When the thread looks next, or [`NEVER`]. Written by that thread.
+    /// Time of the thread's next call, or [`NEVER`]. Written by that thread.
     next_ns: AtomicU64,
     files: Mutex<Vec<Weak<Written>>>,
     wake: Box<dyn Fn() + Send + Sync>,
 }
 
-/// A file that a [`CountersWriter`] writes; it is removed when this is dropped.
+/// A file written by a [`CountersWriter`]; dropping this removes it.
 #[derive(Debug)]
 pub struct WrittenCounters(Arc<Written>);
 
 #[derive(Debug)]
 struct Written {
     file: WrittenFile,
-    /// That it cannot be written is in the log.
+    /// Whether the failure to write has been logged.
     is_told: AtomicBool,
 }
 
 impl CountersWriter {
-    /// A change is written so long after it was made, at the latest, if the thread has the time.
+    /// Maximum delay of writing a change, if the thread has the time, ns.
     pub const PERIOD_NS: u64 = 250_000_000;
 
-    /// `wake` ends the sleep of the thread that writes: somebody counts again. It may be called with any lock held, and must not wait.
+    /// Creates a writer. `wake` ends the sleep of the writing thread when counting resumes. It may be called with any lock held and must
+    /// not block.
     #[must_use]
     pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self {
@@ -71,7 +72,7 @@ impl CountersWriter {
         })
     }
 
-    /// For counters that no other process sees: it never wakes anybody.
+    /// Creates a writer without files, which wakes no thread: for counters that no other process sees.
     #[must_use]
     pub fn of_nothing() -> Arc<Self> {
         let writer = Self::new(|| {});
@@ -79,12 +80,11 @@ impl CountersWriter {
         writer
     }
 
-    /// Shows these counters, and those that are added to them, in a file at `path`, which has what was counted so far. A file left by a
-    /// process that has died is replaced.
+    /// Publishes these counters, and those added later, in a file at `path`, starting with the counts so far. A file left by a dead process
+    /// is replaced.
     ///
     /// # Errors
-    /// [`Error::CountersInUse`] if its owner lives; [`Error::CountersDamaged`] if what is there is something else;
-    /// [`Error::CountersIo`].
+    /// [`Error::CountersInUse`] if its owner is alive; [`Error::CountersDamaged`] if another kind of file is there; [`Error::CountersIo`].
     pub fn write_to(&self, counters: &Counters, path: impl AsRef<Path>) -> Result<WrittenCounters, Error> {
         let file = WrittenFile::create(Arc::clone(&counters.region), counters.capacity, path.as_ref())?;
         let written = Arc::new(Written { file, is_told: AtomicBool::new(false) });
@@ -94,11 +94,11 @@ impl CountersWriter {
         Ok(WrittenCounters(written))
     }
 
-    /// Something was counted. Costs a load while somebody counts; the first one after a pause wakes the thread.
+    /// Notes a count. Costs a load while counting goes on; the first call after a pause wakes the thread.
     #[inline]
     pub fn changed(&self) {
-        // Relaxed: whoever finds it raised has counted before it was lowered, or a moment later, as soon as the store reached it. The
-        // thread looks once more a period after it has lowered it.
+        // Relaxed: a thread that finds the flag set has counted before it was cleared, or shortly after, before the store became visible.
+        // The writing thread checks once more a period after clearing it.
         if !self.has_changes.load(Ordering::Relaxed) {
             self.changed_after_a_pause();
         }
@@ -106,14 +106,14 @@ impl CountersWriter {
 
     #[cold]
     fn changed_after_a_pause(&self) {
-        // SeqCst: pairs with `next_ns`, so that either finds what the other has stored.
+        // SeqCst: pairs with `next_ns`, so that at least one of the two sees the other's store.
         let is_first = !self.has_changes.swap(true, Ordering::SeqCst);
         if is_first && self.next_ns.load(Ordering::SeqCst) == NEVER {
             (self.wake)();
         }
     }
 
-    /// When the thread is to [`tick`](Self::tick); `None` as long as nobody counts. On the clock of `now_ns`. For that thread.
+    /// Time of the next [`tick`](Self::tick), on the clock of `now_ns`; `None` while nothing changes. For the writing thread.
     pub fn next_ns(&self, now_ns: u64) -> Option<u64> {
         // Relaxed: it was written by this thread.
         let next_ns = self.next_ns.load(Ordering::Relaxed);
@@ -126,23 +126,23 @@ impl CountersWriter {
         Some(next_ns)
     }
 
-    /// Writes if it is time. For the thread that writes.
+    /// Writes if it is due. For the writing thread.
     pub fn tick(&self, now_ns: u64) {
         // Relaxed: it was written by this thread.
         if self.next_ns.load(Ordering::Relaxed) > now_ns {
             return;
         }
-        // Who has found it raised just now may have counted a moment later: there is a last look after the one that has found nothing.
+        // A thread that has just found the flag set may count a moment later: one last check follows after a check without changes.
         let is_more = self.write() || self.has_changes.swap(false, Ordering::SeqCst);
         self.next_ns.store(if is_more { now_ns + Self::PERIOD_NS } else { NEVER }, Ordering::SeqCst);
     }
 
-    /// Writes what has changed, now, on any thread. Whether anything has, or a file could not be written; that is logged, once for
-    /// each file, and the next change is written with all that is missing.
+    /// Writes all changes now, on any thread. Returns whether there were any, or a file could not be written. A failure is logged once for
+    /// each file, and the next change writes everything that is missing.
     pub fn write(&self) -> bool {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let files: Vec<_> = files.iter().filter_map(Weak::upgrade).collect();
-        // Without the lock: whoever makes or removes counters does not wait for a disk.
+        // Without the lock: adding and removing counters must not wait for a disk.
         files.iter().fold(false, |any, written| written.write() | any)
     }
 }
@@ -156,7 +156,7 @@ impl std::fmt::Debug for CountersWriter {
 impl Written {
     fn write(&self) -> bool {
         self.file.write().unwrap_or_else(|error| {
-            // Relaxed: it guards nothing.
+            // Relaxed: it guards no data.
             if !self.is_told.swap(true, Ordering::Relaxed) {
                 tracing::warn!(%error, "other processes do not see what is counted; everything else goes on");
             }
@@ -167,7 +167,7 @@ impl Written {
 
 impl Drop for WrittenCounters {
     fn drop(&mut self) {
-        // Here, though the thread may be at it: when this returns, the file has gone.
+        // Done here, even if the thread is writing: when this returns, the file is gone.
         self.0.file.end();
     }
 }
@@ -178,7 +178,7 @@ mod tests {
     use std::sync::atomic::AtomicU32;
 
     #[test]
-    fn the_thread_is_woken_once_and_sleeps_when_nothing_changes() {
+    fn thread_is_woken_once_then_sleeps() {
         const PERIOD_NS: u64 = CountersWriter::PERIOD_NS;
         let directory = tempfile::tempdir().unwrap();
         let woken = Arc::new(AtomicU32::new(0));
@@ -203,7 +203,7 @@ mod tests {
                 now_ns += PERIOD_NS;
                 writer.tick(now_ns);
             }
-            // Nothing has changed, and once more; what is counted between them wakes nobody, and is seen.
+            // Two checks without changes; a count between them wakes no thread, and is seen.
             now_ns += PERIOD_NS;
             writer.tick(now_ns);
             counter.add(1);

@@ -1,7 +1,7 @@
-//! [`WrittenFile`]: a file that has what counters in memory had when they were written last.
+//! [`WrittenFile`]: a file with the values of counters in memory at the last write.
 //!
-//! Only [`super::CountersWriter`] uses it. Nobody counts in a mapping of the file, so whoever shortens, removes or replaces it
-//! hurts nobody who counts.
+//! Used only by [`super::CountersWriter`]. The file is not mapped for counting, so truncating, removing or replacing it does not harm the
+//! counting process.
 
 use super::file::{OwnedFile, Place};
 use super::{Region, descriptor};
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// See the head of the file.
+/// File of a set of counters in memory.
 #[derive(Debug)]
 pub(super) struct WrittenFile {
     region: Arc<Region>,
@@ -21,16 +21,16 @@ pub(super) struct WrittenFile {
 
 #[derive(Debug)]
 struct State {
-    /// None when there is nothing more to be written.
+    /// `None` once nothing more is to be written.
     file: Option<OwnedFile>,
-    /// The values that were written last, or were to be.
+    /// Values of the last write, successful or not.
     values: Vec<u64>,
-    /// The last attempt has failed: what the file has is not known.
+    /// Whether the last write failed, so that the contents of the file are unknown.
     is_in_doubt: bool,
 }
 
 impl WrittenFile {
-    /// Puts a file at `path` that has what was counted so far.
+    /// Creates a file at `path` with the counts so far.
     pub(super) fn create(region: Arc<Region>, capacity: usize, path: &Path) -> Result<Self, Error> {
         let values = region.values(capacity, region.used());
         let file = Some(OwnedFile::create(path, &image(&region, capacity, &values))?);
@@ -38,8 +38,8 @@ impl WrittenFile {
         Ok(Self { region, capacity, state })
     }
 
-    /// Writes what has changed, and what is missing of a file that was shortened or removed. Without a change it does not look at the
-    /// file. Whether anything has changed.
+    /// Writes changed values, and restores a truncated or removed file. Without a change it does not look at the file. Returns whether
+    /// there was a change.
     pub(super) fn write(&self) -> Result<bool, Error> {
         let mut state = self.lock();
         let State { file: Some(file), values: before, is_in_doubt } = &mut *state else { return Ok(false) };
@@ -47,7 +47,7 @@ impl WrittenFile {
         let Some(changed) = changed(before, &values) else { return Ok(false) };
         let has_new = values.len() > before.len();
         before.clone_from(&values);
-        // If it fails, the next change is written with all that there is.
+        // If it fails, the next change writes everything.
         let is_whole = std::mem::replace(is_in_doubt, true) || has_new;
         let length = descriptor::file_length(self.capacity) as u64;
         match file.place()? {
@@ -65,9 +65,9 @@ impl WrittenFile {
         Ok(true)
     }
 
-    /// Writes for the last time, for those that have the file open, and removes it.
+    /// Writes for the last time, for processes that have the file open, and removes it.
     pub(super) fn end(&self) {
-        // Not one that is not there: it would come, to go.
+        // A missing file would be created only to be removed.
         let is_there = self.lock().file.as_ref().is_some_and(|file| matches!(file.place(), Ok(Place::There { .. })));
         if is_there && let Err(error) = self.write() {
             tracing::debug!(%error, "the last counters are not written");
@@ -80,7 +80,7 @@ impl WrittenFile {
     }
 }
 
-/// From the first value to the last that is another one, or was not there before.
+/// Range from the first to the last value that is new or changed.
 fn changed(before: &[u64], now: &[u64]) -> Option<Range<usize>> {
     let is_new = |index: &usize| before.get(*index) != Some(&now[*index]);
     let first = (0..now.len()).find(is_new)?;
@@ -88,20 +88,20 @@ fn changed(before: &[u64], now: &[u64]) -> Option<Range<usize>> {
     Some(first..last + 1)
 }
 
-/// A value as it stands in the file.
+/// A value as a record of the file.
 fn record(value: u64) -> [u8; descriptor::RECORD_LENGTH] {
     let mut record = [0; descriptor::RECORD_LENGTH];
     record[..8].copy_from_slice(&value.to_le_bytes());
     record
 }
 
-/// The whole file, with these values; labels that have come since are not in it.
+/// The whole file with these values; labels added since are left out.
 fn image(region: &Region, capacity: usize, values: &[u64]) -> Vec<u8> {
     let mut bytes = descriptor::blank(capacity);
     let used = (values.len() as u32).to_le_bytes();
     bytes[descriptor::USED_OFFSET..descriptor::USED_OFFSET + used.len()].copy_from_slice(&used);
     for offset in (descriptor::label_offset(0)..descriptor::label_offset(values.len())).step_by(4) {
-        // Relaxed: a label that is counted does not change; the count was read with Acquire.
+        // Relaxed: a counted label does not change; the count was read with Acquire.
         let word = region.u32_at(offset).load(Ordering::Relaxed);
         bytes[offset..offset + 4].copy_from_slice(&word.to_ne_bytes());
     }

@@ -162,7 +162,7 @@ impl DeferredMessage {
     }
 
     pub fn incoming(&self) -> Incoming<'_> {
-        // It was parsed from these bytes before.
+        // The refusal was parsed from these bytes before.
         let refusal = if self.is_refused { Refusal::from_bytes(&self.payload) } else { None };
         let reply = Reply { payload: &self.payload, refusal, ..self.reply };
         match self.first {

@@ -39,12 +39,12 @@ pub enum Outcome {
     /// The stream has it, and it will be done or refused. There was no answer in time, because it is not done yet, or no service runs on
     /// the connected member. Ask again.
     NotYetDone,
-    /// It has not arrived and has no effect, unless it is resent.
+    /// Not arrived: the command has no effect, unless it is resent.
     NotArrived {
         /// First number that the stream does not have.
         next_session_seq: u64,
     },
-    /// It was done or refused, and its reply was discarded for those of later commands.
+    /// Done or refused, and the reply was discarded for those of later commands.
     NoLongerKept {
         /// First number whose reply is kept, as are those of all later ones.
         first_kept: u64,

@@ -14,7 +14,7 @@
 //!  12  u32  length of the text, bytes       16  u128 stream id
 //!  16  u128 stream id, 0 for any            32  u64  incarnation
 //!  32  u64  incarnation, 0 for any          40  u64  sequence where it took effect
-//!  40  …    text: of 1 the reason, UTF-8,   48  u64  process id of who answers
+//!  40  …    text: of 1 the reason, UTF-8,   48  u64  process id of the sender
 //!           up to 200 bytes; of 3 the name
 //!           of the feed session, 10 bytes
 //!           filled up with spaces; else none
@@ -79,7 +79,7 @@ impl ControlCommand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum ControlStatus {
-    /// It took effect at the answer's sequence.
+    /// The command took effect at the answer's sequence.
     Done = 0,
     /// The stream was halted, or not halted, already. Nothing was appended; the answer's sequence is the stream's last one.
     Unchanged = 1,

@@ -4,17 +4,17 @@
 //! ```text
 //!  NodesRequest (16 bytes)
 //!   0  u64  magic "GAPNODE\1"
-//!   8  u32  rows behind this connection, 0 from the first on
+//!   8  u32  rows after this connection, 0 for the first page
 //!  12  u32  reserved, 0
 //!
 //!  NodesAnswer (80 bytes and the rows)
 //!   0  u64  magic "GAPROWS\2"
 //!   8  u32  number of rows, up to 128
-//!  12  u32  1 if there are more behind them, else 0
+//!  12  u32  1 if more rows follow, else 0
 //!  16  u128 stream id
 //!  32  u64  incarnation
 //!  40  u64  released sequence
-//!  48  u64  process id of who answers
+//!  48  u64  process id of the sender
 //!  56  u32  1 halted, 2 the feed session has ended, 4 whether it is halted is not known
 //!  60  u16  tier: 0 memory, 1 journal, 2 sync, 3 quorum, 4 quorum-sync
 //!  62  u16  transports: 1 shared memory, 2 udp, 4 multicast, 8 tcp
@@ -27,17 +27,17 @@
 //!   4  u32  process id, 0 elsewhere
 //!   8  u32  transport: 1 shared memory, 2 udp, 3 multicast, 4 tcp
 //!  12  u32  state: 0 unknown, 1 rewinding, 2 live
-//!  16  u64  position: what it reads next
-//!  24  u64  frames behind the end
-//!  32  u64  frames that it asked for again
-//!  40  u64  frames that it sent again
+//!  16  u64  position: next sequence to be read
+//!  24  u64  lag: frames up to the end
+//!  32  u64  frames that it requested again
+//!  40  u64  frames that it resent
 //!  48  u64  frames that it published
-//!  56  u64  frames of it without room
+//!  56  u64  its frames dropped for lack of room
 //!  64 16 B  name: user or process, UTF-8 filled up with 0
 //!  80 16 B  IPv6 address, IPv4 mapped; 0 on this machine
 //!  96  u32  port
 //! 100  u32  messages in flight
-//! 104  u64  when it said its position, ns
+//! 104  u64  time of the report, ns
 //! 112  …    reserved, 0
 //! ```
 
@@ -89,7 +89,7 @@ pub struct NodeRow {
     pub frames_resent: u64,
     /// Frames that it published, including resent ones.
     pub frames_published: u64,
-    /// Its frames dropped for lack of room; it resends them.
+    /// Frames dropped for lack of room; the node resends them.
     pub frames_dropped: u64,
     /// Messages published and not yet seen in the stream.
     pub in_flight: u32,

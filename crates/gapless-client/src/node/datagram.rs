@@ -158,7 +158,7 @@ impl DatagramLink<UdpSocket> {
 
 impl<S: Datagrams> DatagramLink<S> {
     /// Creates a link from `main`, which may reach only the command port, and `requests`, which may reach only the request port. The feed
-    /// comes from `groups`, or to `main` if there are none.
+    /// comes from `groups`, or to `main` without groups.
     #[must_use]
     pub fn new(main: S, requests: S, groups: Vec<S>, options: DatagramOptions) -> Self {
         let (username, password) = (options.username, options.password);
@@ -546,7 +546,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
             up.asked_feed_ns = now_ns;
             up.receiver.note_question();
             let (nonce, position) = (up.nonce, up.receiver.next_sequence());
-            // Its history was checked when it was admitted.
+            // The node's history was checked when it was admitted.
             self.say_hello(nonce, position, Seen::default());
             return Ok(());
         }

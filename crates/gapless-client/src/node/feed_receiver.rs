@@ -451,7 +451,7 @@ impl FeedReceiver {
         self.missing() >= self.options.rewind_frames_min
     }
 
-    /// A request that is due at `now_ns`; call it until there is none. Each asks for about one packet, because one packet is certain in
+    /// Returns a request that is due at `now_ns`; call it until it returns `None`. Each asks for about one packet, because one packet is certain in
     /// answer, and several are in flight at a time.
     pub fn due_request(&mut self, now_ns: u64) -> Option<Request> {
         let missing = self.missing();

@@ -72,7 +72,7 @@ impl Start {
 pub enum LinkRead<'a> {
     /// The next frame.
     Frame(Frame<'a>),
-    /// Nothing new.
+    /// No new frame.
     Empty,
     /// The stream was faster: the next frames must be read elsewhere.
     Lapped,

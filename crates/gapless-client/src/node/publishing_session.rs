@@ -274,7 +274,7 @@ impl PublishingSession {
     pub fn due_open(&self, now_ns: u64) -> Option<(SessionOpen, u64)> {
         let session = match self.end {
             End::Open => 0,
-            // It may be closed already, with the close about to arrive here: a new session is not wanted.
+            // The session may be closed already, with the close about to arrive here: a new session is not wanted.
             End::Asked => self.session?,
             End::Closed => return None,
         };
@@ -328,7 +328,7 @@ impl PublishingSession {
         self.resend_interval_ns = self.options.resend_interval_ns;
         match self.session {
             Some(known) if known == session && (self.was_opened || self.end != End::Open) => {
-                // Another instance may be ahead of this one, but the stream never behind it.
+                // Another instance may be ahead of this one, but the stream never lags it.
                 if next < self.unacknowledged.first_number() && !self.options.shared {
                     return Err(ClientError::SessionLost {
                         session,

@@ -1,7 +1,7 @@
 //! [`Rewind`]: a client of the rewind port: a feed session from any frame, by SoupBinTCP 3.00. Its frames are in order; the caller
 //! interprets the messages.
 //!
-//! | part | what it does |
+//! | part | purpose |
 //! |---|---|
 //! | `SoupReading` | the protocol, without I/O: checks each packet against the state |
 //! | [`Rewind`] | the same over a connection, which is read only as fast as its messages are taken |

@@ -219,7 +219,7 @@ impl TcpLink {
                 }
             }
             None if is_due => {
-                // Its history was checked when it was admitted.
+                // The node's history was checked when it was admitted.
                 let hello = self.hello(nonce, next, Seen::default());
                 if let TcpLinkState::Up(up) = &mut self.state {
                     up.asked_feed_ns = now_ns;

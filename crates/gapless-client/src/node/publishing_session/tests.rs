@@ -170,7 +170,7 @@ fn expired_session_is_replaced() {
 fn only_open_session_publishes() {
     let mut publisher = publisher(PublisherOptions::default());
     assert!(matches!(publish(&mut publisher, 8, 0), Err(ClientError::NotOpen)));
-    // Its own earlier messages are recognised in the stream; its next number is not known yet.
+    // The node's own earlier messages are recognised in the stream; its next number is not known yet.
     publisher.found(3);
     assert_eq!((publisher.session(), publisher.is_open(), publisher.token()), (Some(3), false, TOKEN));
     assert!(matches!(publish(&mut publisher, 8, 0), Err(ClientError::NotOpen)));
@@ -275,7 +275,7 @@ fn instance_sends_only_missing_messages() {
     let mut publisher = copy(2);
     assert_eq!(publish(&mut publisher, 2_500, 0).unwrap(), 3);
     assert_eq!(numbers(&mut publisher), [3]);
-    // It is ahead of the other instances; the sequencer gives the next number.
+    // This instance is ahead of the other instances; the sequencer gives the next number.
     publisher.connected();
     opened(&mut publisher, 3, 2);
     assert_eq!(numbers(&mut publisher), [2, 3]);
