@@ -470,7 +470,7 @@ mod tests {
             assert!(reason(&error).contains(&format!("a link of user {OTHER} leads to")), "{wrong}: {error}");
         }
         assert_eq!(Folder::open(&at("home/round")).unwrap_err().raw_os_error(), Some(Errno::LOOP.raw_os_error()));
-        // Nothing is created after following a link.
+        // No folder is created after following a link.
         symlink(at("private/none"), at("dangling")).unwrap();
         for missing in ["dangling", "dangling/below"] {
             let error = Folder::create(&at(missing)).unwrap_err();

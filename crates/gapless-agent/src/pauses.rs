@@ -72,7 +72,7 @@ impl PauseTracker {
         if self.idle && passed_ns >= PAUSE_NS_MIN { Some(self.record(passed_ns)) } else { None }
     }
 
-    /// The duty cycle is over; `idle` if it did no work and the thread goes on at once.
+    /// Ends the duty cycle; `idle` if it did no work and the thread continues at once.
     #[inline]
     pub fn end(&mut self, idle: bool) {
         self.idle = idle;

@@ -29,7 +29,7 @@ pub enum OptimizeFor {
     /// No delay for batching, no avoidable hand-overs.
     #[default]
     Latency,
-    /// Larger batches, stages side by side.
+    /// Larger batches, stages in parallel.
     Throughput,
 }
 
@@ -242,7 +242,7 @@ fn share_out<R: Copy>(
     cores_available: usize,
     callers_hot_threads: usize,
 ) -> Vec<Draft<'_, R>> {
-    // The business logic's thread is where the agents are that cannot leave it.
+    // Agents that cannot be detached run on the business logic's thread.
     let main_index = agents
         .iter()
         .position(|agent| !agent.detachable)

@@ -18,7 +18,7 @@ fn check_in(folder: &Path) -> io::Result<()> {
     let shown = match std::fs::read_link(folder.join("self")) {
         Ok(shown) if shown.to_str().and_then(|shown| shown.parse().ok()) == Some(own) => return Ok(()),
         Ok(shown) => format!("process {own} is {} there", shown.display()),
-        // Its namespace has no number for this process.
+        // The namespace of `/proc` has no number for this process.
         Err(error) if error.kind() == io::ErrorKind::NotFound && folder.join("version").exists() => {
             format!("process {own} is not there")
         }

@@ -101,7 +101,7 @@ mod tests {
         let reading = std::thread::spawn(move || read_piped_text(&path).unwrap());
         writer.write_all(b"text").unwrap();
         drop(writer);
-        // It may have opened the pipe after the writer had gone; written bytes stay while a reader has it open.
+        // The reader may have opened the pipe after the writer had gone; written bytes stay while a reader has it open.
         assert_eq!(reading.join().unwrap(), "text");
     }
 }

@@ -42,7 +42,7 @@ pub fn errno_of(error: &(dyn Error + 'static)) -> Option<Errno> {
         }
         next = match error.downcast_ref::<io::Error>() {
             Some(error) if error.raw_os_error().is_some() => return Errno::from_io_error(error),
-            // Its `source` would be the cause of the inner error.
+            // The `source` of an `io::Error` would be the cause of the inner error.
             Some(error) => error.get_ref().map(|inner| inner as &(dyn Error + 'static)),
             None => error.source(),
         };

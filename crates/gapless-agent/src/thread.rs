@@ -191,7 +191,7 @@ impl AgentThread {
         // Acquire: pairs with the store at the thread's end.
         match self.control.final_cpu_ns.load(Ordering::Acquire) {
             0 => thread_cpu_time_ns(self.thread_id).or_else(|| {
-                // It may have ended between the two reads.
+                // The thread may have ended between the two reads.
                 Some(self.control.final_cpu_ns.load(Ordering::Acquire)).filter(|&ns| ns > 0)
             }),
             ns => Some(ns),

@@ -46,7 +46,7 @@ pub fn bucket_of(prefix: &str, label: &str) -> Option<usize> {
     label.strip_prefix(prefix)?.parse().ok().map(bucket)
 }
 
-/// Duration that `percent` of all durations do not exceed; 0 if there are none. `times` are ascending, each with its count.
+/// Duration that `percent` of all durations do not exceed; 0 without any. `times` are ascending, each with its count.
 pub fn quantile(times: &[(u64, u64)], percent: u64) -> u64 {
     let all: u128 = times.iter().map(|(_, count)| u128::from(*count)).sum();
     let wanted = (all * u128::from(percent)).div_ceil(100);

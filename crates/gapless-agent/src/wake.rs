@@ -119,7 +119,7 @@ impl Waker {
             tv_nsec: (timeout_ns % 1_000_000_000) as _,
         };
         let own = PollFd::new(&self.inner.fd, PollFlags::IN);
-        // Usually there are none, and then a waiting thread allocates nothing.
+        // The usual case of an empty list needs no allocation.
         let (mut alone, mut several);
         let fds = if descriptors.is_empty() {
             alone = [own];

@@ -1,35 +1,35 @@
-//! [`Addresses`]: where the members of a cluster can be reached, and which is the next to be tried.
+//! [`Addresses`]: the addresses of a cluster's members, and which to try next.
 
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-/// Where the same stream can be reached, and which address is tried now.
+/// Addresses of one stream, with the current one.
 pub struct Addresses<A> {
     all: Vec<A>,
     at: usize,
-    /// Attempts that came to nothing, one soon after the other.
+    /// Failed attempts in quick succession.
     failed: u32,
     failed_at: Option<Instant>,
 }
 
-/// The wait after each of them was tried in vain, doubled from the first to the last.
+/// Wait after a full round of failed attempts, doubled each round, from the minimum to the maximum.
 const WAIT_MIN: Duration = Duration::from_millis(5);
 const WAIT_MAX: Duration = Duration::from_millis(100);
-/// A client that has had a member for so long begins again with the shortest wait.
+/// Time connected to a member after which the wait starts again at the minimum.
 const CALM: Duration = Duration::from_secs(1);
 
 impl<A: Display> Addresses<A> {
-    /// The first of them is tried first.
+    /// Starts with the first address.
     ///
     /// # Panics
-    /// If there is none.
+    /// If `all` is empty.
     #[must_use]
     pub fn new(all: Vec<A>) -> Self {
         assert!(!all.is_empty(), "one address at least");
         Self { all, at: 0, failed: 0, failed_at: None }
     }
 
-    /// The address that is tried now.
+    /// Current address.
     #[must_use]
     pub fn current(&self) -> &A {
         &self.all[self.at]
@@ -40,14 +40,14 @@ impl<A: Display> Addresses<A> {
         self.all.len()
     }
 
-    /// Nobody answers there: it is the next one's turn. Returns how long to wait before.
+    /// Notes a failed attempt and moves to the next address. Returns the wait before the next attempt.
     pub fn failed(&mut self, now: Instant) -> Duration {
         self.at = (self.at + 1) % self.all.len();
         self.wait(now)
     }
 
-    /// The member that answered does not lead: it is the turn of the one that `leaders` names, an address a line, if it is
-    /// one of these; else of the next. Returns how long to wait before.
+    /// Notes that the member does not lead and moves to the address in `leaders`, one a line, if it is one of these; otherwise to the next.
+    /// Returns the wait before the next attempt.
     pub fn turned_away(&mut self, leaders: &str, now: Instant) -> Duration {
         let is_named = |address: &A| {
             let address = address.to_string();
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_are_tried_in_turn_and_waits_grow_from_round_to_round() {
+    fn waits_grow_with_each_round() {
         let mut addresses = Addresses::new(vec!["a", "b", "c"]);
         let mut waits_ms = Vec::new();
         for expected in ["b", "c", "a"].repeat(8) {
@@ -89,13 +89,13 @@ mod tests {
     }
 
     #[test]
-    fn who_is_named_is_next_if_it_is_known() {
+    fn named_leader_is_tried_next() {
         let mut addresses = Addresses::new(vec!["a", "b", "c"]);
         assert_eq!(addresses.turned_away("10.0.0.1:9\nc", Instant::now()), Duration::ZERO);
         assert_eq!(*addresses.current(), "c");
         addresses.turned_away("c", Instant::now());
-        assert_eq!(*addresses.current(), "a", "it has said itself that it does not lead");
-        assert!(addresses.turned_away("z", Instant::now()) > Duration::ZERO, "a round, though nobody was gone");
+        assert_eq!(*addresses.current(), "a", "it does not lead by its own answer");
+        assert!(addresses.turned_away("z", Instant::now()) > Duration::ZERO, "counts as a round without failures");
         assert_eq!(*addresses.current(), "b");
         let mut alone = Addresses::new(vec!["a"]);
         assert!(alone.turned_away("", Instant::now()) > Duration::ZERO);

@@ -1,34 +1,33 @@
-//! [`CatchUpBudget`]: how much may be sent to members that are catching up while others publish. A leader's turns, and
-//! the processors that it may share with its followers, serve live traffic first. In addition it may send a quarter
-//! more than is published, so that a gap shrinks at every rate, or some tens of MiB a second where that is more. Where
-//! nothing is published there is no limit.
+//! [`CatchUpBudget`]: limit on the traffic to members that are catching up during live traffic. A leader's turns, and the processors that
+//! it may share with its followers, serve live traffic first. Catching up may use a quarter more than the published bytes, so that a gap
+//! shrinks at every rate, or some tens of MiB a second if that is more. Without live traffic there is no limit.
 //!
 //! A token bucket; the caller passes the time.
 
-/// The least rate for members that are catching up, bytes per second.
+/// Minimum rate for members that are catching up, bytes per second.
 const BYTES_PER_S_MIN: u64 = 96 << 20;
-/// The interval at which the budget grows, ns: the published bytes are counted over this time.
+/// Interval of refilling the budget, ns: published bytes are counted over this time.
 const PERIOD_NS: u64 = 2_000_000;
-/// Live traffic has ended when nothing was published for so long, ns: longer than publishers are kept from a processor.
+/// Time without publications after which live traffic counts as ended, ns: longer than publishers may wait for a processor.
 const QUIET_NS: u64 = 20_000_000;
-/// A caller that was kept from running for so long has not seen what was published, ns.
+/// Pause of the caller after which it may have missed publications, ns.
 const PAUSE_NS_MIN: u64 = 500_000;
-/// The most that may be sent at once after a pause, bytes.
+/// Maximum budget saved during a pause, bytes.
 const SAVED_BYTES_MAX: i64 = 4 << 20;
 
 #[derive(Debug, Default)]
 pub struct CatchUpBudget {
-    /// The remaining budget; below 0 where the last piece was longer.
+    /// Remaining budget; negative if the last piece was longer.
     left_bytes: i64,
     filled_ns: u64,
     looked_ns: u64,
-    /// Bytes published since the last growth.
+    /// Bytes published since the last refill.
     live_bytes: u64,
     live_ns: Option<u64>,
 }
 
 impl CatchUpBudget {
-    /// Counts published bytes; 0 where the window has no room at the moment.
+    /// Counts published bytes; 0 while the window has no room.
     pub fn note_live(&mut self, bytes: usize, now_ns: u64) {
         self.live_bytes += bytes as u64;
         self.live_ns = Some(now_ns);
@@ -68,7 +67,7 @@ mod tests {
     const PIECE: usize = 256 << 10;
     const TURN_NS: u64 = 50_000;
 
-    /// The bytes that are sent in a second while each turn publishes so many live bytes.
+    /// Bytes sent in a second, if each turn publishes `live_bytes`.
     fn sent_in_a_second(live_bytes: usize) -> u64 {
         let (mut budget, mut sent, mut now_ns) = (CatchUpBudget::default(), 0, 1);
         for _ in 0..1_000_000_000 / TURN_NS {
@@ -85,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_shrinks_at_every_rate_and_live_traffic_comes_first() {
+    fn gap_shrinks_at_every_rate() {
         for live_bytes in [10, 1_000, 6_000, 20_000] {
             let live = live_bytes as u64 * (1_000_000_000 / TURN_NS);
             let sent = sent_in_a_second(live_bytes);
@@ -96,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_published_there_is_no_limit() {
+    fn no_limit_without_live_traffic() {
         assert_eq!(sent_in_a_second(0), PIECE as u64 * (1_000_000_000 / TURN_NS));
         let mut budget = CatchUpBudget::default();
         budget.note_live(1, TURN_NS);
@@ -106,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_kept_from_running_takes_that_for_no_pause_of_others() {
+    fn own_pause_is_not_quiet_traffic() {
         let mut budget = CatchUpBudget::default();
         assert!(budget.has_some(TURN_NS));
         budget.note_live(1, TURN_NS);

@@ -10,6 +10,6 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Nobody in particular.
+    /// Blank credentials, for anonymous access.
     pub const BLANK: Self = Self { username: Field::BLANK, password: Field::BLANK };
 }

@@ -1,8 +1,8 @@
-//! [`none_left`]: a message has come without the descriptors that were sent with it.
+//! [`none_left`]: the text for a message that arrived without its descriptors.
 
 use rustix::process::{Resource, getrlimit};
 
-/// That the kernel could not hand over what was sent, in words: this process may open no more.
+/// States that the kernel could not pass the descriptors, because this process may open no more.
 pub fn none_left() -> String {
     let most = getrlimit(Resource::Nofile).current;
     let most = most.map(|most| format!(", it may have {most} (`ulimit -n`)")).unwrap_or_default();

@@ -1,49 +1,49 @@
-//! The errors before frames move between two processes, and on their way.
+//! Errors of connecting two processes, and of the connection.
 
 use crate::handshake::Status;
 use crate::seen::Seen;
 use gapless_log::LogError;
 
-/// The errors before frames move between two processes, and on their way.
+/// An error of connecting two processes, or of the connection.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
     #[error(transparent)]
     Log(#[from] LogError),
     #[error("{action}: {source}")]
     System {
-        /// The attempted action, with the path where there is one.
+        /// Attempted action, with the path if there is one.
         action: String,
         source: std::io::Error,
     },
-    /// The other side refused the connection, or is something else.
+    /// The other side refused the connection, or speaks another protocol.
     #[error("handshake with {peer}: {reason}")]
     Handshake {
-        /// The socket's path, or the address.
+        /// Path of the socket, or the address.
         peer: String,
-        /// The status of its answer, if it refused.
+        /// Status of the answer, if the other side refused.
         status: Option<Status>,
         reason: String,
     },
     #[error("no answer from {peer} to {request} within {timeout_ms} ms")]
     TimedOut {
-        /// The socket's path, or the address.
+        /// Path of the socket, or the address.
         peer: String,
         request: String,
         timeout_ms: u64,
     },
-    /// The stream there does not contain what was seen of it.
+    /// The peer's stream does not contain the history that was seen.
     #[error("{}", seen.is_missing_at(peer, *released_sequence))]
     OtherHistory {
         /// The service, the sequencer or the relay.
         peer: String,
         seen: Seen,
-        /// How far its stream is; 0 if that is not known.
+        /// Last released sequence of the peer's stream; 0 if that is not known.
         released_sequence: u64,
     },
 }
 
 impl TransportError {
-    /// The operating system's answer to `action`.
+    /// Error of the operating system at `action`.
     pub fn system(action: impl Into<String>) -> impl FnOnce(rustix::io::Errno) -> Self {
         let action = action.into();
         move |errno| Self::System { action, source: errno.into() }

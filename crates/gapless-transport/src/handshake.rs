@@ -1,5 +1,5 @@
-//! The messages of a publisher and the acceptor over the Unix socket before the rings: one each way, little-endian,
-//! fixed length. The answer carries four descriptors.
+//! Messages of a publisher and the acceptor over the Unix socket, before the rings exist: one each way, little-endian, fixed length. The
+//! answer carries four descriptors.
 //!
 //! ```text
 //!  Hello (88 bytes)                      Welcome (80 bytes)
@@ -24,8 +24,8 @@
 //!           where it has not
 //! ```
 //!
-//! A refusal is the answer to a hello, and the last message to a publisher that was let in when the service fails. A publisher that
-//! knows no reasons reads 80 bytes of it, and takes any message on its connection for the end.
+//! A refusal answers a hello. It is also the last message to an admitted publisher when the service fails. A publisher of a version without
+//! reasons reads 80 bytes of it, and takes any message on its connection for the end.
 
 use crate::link::RingSizes;
 use crate::seen::Seen;
@@ -41,33 +41,33 @@ pub const WELCOME_MAGIC: u64 = u64::from_le_bytes(*b"GAPWELC\x01");
 pub const HELLO_LENGTH: usize = 88;
 /// Length of a welcome in bytes.
 pub const WELCOME_LENGTH: usize = 80;
-/// Descriptors that come with every welcome.
+/// Number of descriptors of every welcome.
 pub const WELCOME_DESCRIPTORS: usize = 4;
-/// And with the welcome of one that reads the stream.
+/// Number of descriptors for a publisher that reads the stream.
 pub const WELCOME_DESCRIPTORS_MAX: usize = 5;
 
-/// The longest reason of a refusal in bytes.
+/// Longest reason of a refusal, bytes.
 pub const REASON_BYTES_MAX: usize = 1024;
 
 const READS_FLAG: u32 = 1;
 
-/// Why the acceptor said no.
+/// Answer of the acceptor: welcome, or the reason of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Status {
-    /// Come in.
+    /// Admitted.
     Welcome = 0,
     /// The hello asked for another stream.
     OtherStream = 1,
-    /// The hello asked for another incarnation: earlier sessions and sequences mean nothing here.
+    /// The hello asked for another incarnation: earlier sessions and sequences are invalid here.
     OtherIncarnation = 2,
     /// A ring size out of range.
     RingSize = 3,
-    /// The service is stopping or cannot make more rings.
+    /// The service is stopping or cannot create more rings.
     Unavailable = 4,
-    /// Its stream cannot be read by other processes: it is a service, not an event stream.
+    /// The stream belongs to a service, and other processes cannot read it.
     NotReadable = 5,
-    /// The publisher has seen what this stream does not contain.
+    /// The publisher has seen history that this stream does not contain.
     OtherHistory = 6,
     /// The publisher states another MTU than the stream.
     OtherMtu = 7,
@@ -92,36 +92,36 @@ impl Status {
 /// A publisher's first message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// The rings it wants.
+    /// Requested rings.
     pub link: RingSizes,
-    /// The stream it wants; zeros for any.
+    /// Requested stream; zeros for any.
     pub identity: StreamIdentity,
     /// Whether it wants to read the stream.
     pub reads: bool,
-    /// The part of the stream that it has seen.
+    /// Part of the stream that it has seen.
     pub seen: Seen,
-    /// The MTU that it states; without one it takes the stream's.
+    /// MTU that it states; without one it takes the stream's.
     pub mtu: Option<Mtu>,
 }
 
-/// The acceptor's answer.
+/// Answer of the acceptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Welcome {
-    /// Yes or why not.
+    /// Welcome, or the reason of a refusal.
     pub status: Status,
     pub connection: u32,
     pub identity: StreamIdentity,
-    /// The longest frame it takes, bytes.
+    /// Longest frame, bytes.
     pub frame_length_max: u32,
-    /// Its tier, as [`crate::Tier::from_value`] reads it.
+    /// Tier, to be decoded by [`crate::Tier::from_value`].
     pub tier: u32,
-    /// The service's process.
+    /// Process id of the service.
     pub process_id: u64,
-    /// The longest message, of all its fragments with their headers, bytes.
+    /// Longest message, as the sum of its fragments with headers, bytes.
     pub message_length_max: u64,
-    /// How far the stream is.
+    /// Last released sequence.
     pub released_sequence: u64,
-    /// The stream's MTU, in a refusal to a publisher that states another.
+    /// MTU of the stream, in a refusal of a publisher that states another.
     pub mtu: Option<Mtu>,
 }
 
@@ -143,7 +143,7 @@ impl Hello {
         bytes
     }
 
-    /// Reads a message; `None` unless it has this form.
+    /// Parses a message; `None` if it is malformed.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let is_hello = bytes.len() == HELLO_LENGTH
@@ -188,14 +188,14 @@ impl Welcome {
         bytes
     }
 
-    /// The message with the reason of the service's failure, as far as that fits.
+    /// Serialized form with the reason of the service's failure, truncated to the limit.
     #[must_use]
     pub fn to_bytes_with_reason(&self, reason: &str) -> Vec<u8> {
         let end = reason.floor_char_boundary(REASON_BYTES_MAX);
         [&self.to_bytes()[..], &reason.as_bytes()[..end]].concat()
     }
 
-    /// Reads a message with or without a reason; `None` unless it has this form.
+    /// Parses a message with or without a reason; `None` if it is malformed.
     #[must_use]
     pub fn with_reason(bytes: &[u8]) -> Option<(Self, Option<&str>)> {
         let (head, reason) = bytes.split_at_checked(WELCOME_LENGTH)?;
@@ -209,7 +209,7 @@ impl Welcome {
         Some((welcome, Some(std::str::from_utf8(reason).ok()?)))
     }
 
-    /// Reads a message without a reason; `None` unless it has this form.
+    /// Parses a message without a reason; `None` if it is malformed.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let is_welcome = bytes.len() == WELCOME_LENGTH && u64_at(bytes, 0) == WELCOME_MAGIC;
@@ -255,10 +255,10 @@ mod tests {
         let bytes = refusal.to_bytes_with_reason("the disk is gone");
         assert_eq!(Welcome::with_reason(&bytes), Some((refusal, Some("the disk is gone"))));
         assert_eq!(Welcome::with_reason(&refusal.to_bytes_with_reason("")), Some((refusal, None)));
-        // A publisher that knows no reasons takes the beginning.
+        // A publisher of a version without reasons reads only the beginning.
         assert_eq!(Welcome::from_bytes(&bytes[..WELCOME_LENGTH]), Some(refusal));
         assert_eq!(Welcome::from_bytes(&bytes), None);
-        // Cut between two characters of three bytes.
+        // Truncated between two characters of three bytes.
         let bytes = refusal.to_bytes_with_reason(&"\u{20ac}".repeat(500));
         let (_, reason) = Welcome::with_reason(&bytes).unwrap();
         assert_eq!(reason.unwrap(), "\u{20ac}".repeat(REASON_BYTES_MAX / 3));

@@ -1,30 +1,30 @@
-//! How processes and machines meet: publishers are accepted, get their rings, and their death is noticed; packets and connections
-//! between machines, and the same in memory for tests. Nothing here knows what a stream is made of.
+//! Connections between processes and machines: accepting publishers, giving them rings, and noticing their death; packets and connections
+//! between machines, and their in-memory variants for tests. This crate knows nothing about the contents of a stream.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`connect`] | connecting to a service: by a socket of this machine, or by TCP |
-//! | [`listener`] | [`Listener`](listener::Listener): the socket where publishers of this machine connect, and the notice of their death |
+//! | [`connect`] | connecting to a service: by a Unix socket, or by TCP |
+//! | [`listener`] | [`Listener`](listener::Listener): the socket for publishers of this machine, and notices of their death |
 //! | [`publisher_rings`] | [`PublisherRings`](publisher_rings::PublisherRings): both ends of a new publisher's rings |
 //! | [`publisher_link`] | [`PublisherLink`]: a publisher's end of a connection |
 //! | [`pump`] | [`Pump`](pump::Pump): carries a publisher's rings to another machine |
-//! | [`addresses`] | [`Addresses`](addresses::Addresses): several addresses of one service, and whose turn it is |
-//! | [`network`] | [`network::Datagrams`] and [`network::TcpConnection`]: the carriers to and from other machines |
-//! | [`sockets`] | connections of bytes: [`TcpSocket`](sockets::TcpSocket), [`SharedSocket`](sockets::SharedSocket), a simulation's |
-//! | [`catch_up_budget`] | [`CatchUpBudget`](catch_up_budget::CatchUpBudget): how much may be sent to those who catch up |
+//! | [`addresses`] | [`Addresses`](addresses::Addresses): several addresses of one service, and which to try next |
+//! | [`network`] | [`network::Datagrams`] and [`network::TcpConnection`]: packets and connections to other machines |
+//! | [`sockets`] | byte streams: [`TcpSocket`](sockets::TcpSocket), [`SharedSocket`](sockets::SharedSocket), a simulation's |
+//! | [`catch_up_budget`] | [`CatchUpBudget`](catch_up_budget::CatchUpBudget): limit on the traffic to members that are catching up |
 //! | [`mailbox`] | [`mailbox::Mailbox`]: messages between agents of one process |
-//! | [`warnings`] | [`Warnings`](warnings::Warnings): warnings that others can provoke are logged once a second |
-//! | [`peer_process`] | [`PeerProcess`](peer_process::PeerProcess): the process at the other side of a socket, and whether it stands still |
-//! | [`socket_path`] | the address of a socket by its path, and a connection to it |
+//! | [`warnings`] | [`Warnings`](warnings::Warnings): rate limit of warnings that a peer can provoke |
+//! | [`peer_process`] | [`PeerProcess`](peer_process::PeerProcess): the process at the other end of a socket, and whether it is stopped |
+//! | [`socket_path`] | socket addresses by path, and connecting to them |
 //! | `readiness` | sleeping until a descriptor is ready |
-//! | `descriptors` | that this process can take no more of them, in words |
+//! | `descriptors` | error text for a lack of descriptors |
 //! | [`error`] | [`TransportError`] |
-//! | [`handshake`] | the messages of both sides over the Unix socket before the rings |
-//! | [`seen`] | [`Seen`](seen::Seen): the last frame that somebody has seen of a stream |
-//! | [`link`] | which link, how large its rings are, its longest frame and message |
-//! | [`credentials`], [`token`] | username and password, and numbers that nobody else has |
+//! | [`handshake`] | handshake messages over the Unix socket |
+//! | [`seen`] | [`Seen`](seen::Seen): the last frame of a stream that a peer has seen |
+//! | [`link`] | connection numbers, ring sizes, limits of frames and messages |
+//! | [`credentials`], [`token`] | user name and password, and random tokens |
 //! | [`transport`] | [`Transport`]: the transport of a stream to its nodes |
-//! | [`tier`] | [`Tier`]: how durable a released frame is |
+//! | [`tier`] | [`Tier`]: durability of a released frame |
 
 #![forbid(unsafe_code)]
 

@@ -1,18 +1,18 @@
-//! A publisher's link: which one, how large its rings are, and its longest frame and message.
+//! A publisher's link: its number, the sizes of its rings, and its limits of frames and messages.
 
 use gapless_wire::HEADER_LENGTH;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 
-/// One publishing process, or one in-process client; never used twice in a process's life.
+/// Number of a publishing process, or of an in-process client; never reused in a process's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionId(pub u32);
 
 /// Sizes of a publisher's rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingSizes {
-    /// Bytes of the ring from publisher to sequencer; a power of two.
+    /// Size of the ring from publisher to sequencer, bytes; a power of two.
     pub command_ring_bytes: usize,
-    /// Bytes of the ring from service to publisher; a power of two.
+    /// Size of the ring from service to publisher, bytes; a power of two.
     pub reply_ring_bytes: usize,
 }
 
@@ -23,7 +23,7 @@ impl Default for RingSizes {
 }
 
 impl RingSizes {
-    /// The least and greatest size of a ring in bytes.
+    /// Allowed sizes of a ring, bytes.
     pub const RING_BYTES: std::ops::RangeInclusive<usize> = 4096..=1 << 30;
 
     /// Whether both sizes are powers of two in range.
@@ -35,10 +35,10 @@ impl RingSizes {
     }
 }
 
-/// The longest payload of one answer, bytes, in any stream, for ever: with its header it is the longest frame.
+/// Longest payload of one answer in any stream, bytes: with its header it is the longest frame. This limit cannot change.
 pub const ANSWER_LENGTH_MAX: usize = FRAME_LENGTH_MAX - HEADER_LENGTH;
 
-/// The allowed sizes, for an error where [`RingSizes::is_valid`] is false.
+/// Allowed sizes, for an error when [`RingSizes::is_valid`] is false.
 #[must_use]
 pub fn ring_size_reason(link: RingSizes) -> String {
     format!(

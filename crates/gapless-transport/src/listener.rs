@@ -1,9 +1,8 @@
-//! [`Listener`]: the socket where publishers of other processes connect, and the notice of their death.
+//! [`Listener`]: the socket for publishers of other processes, and notices of their death.
 //!
-//! It says which connection has sent which first message, and which accepted one is over. The caller decides the
-//! meaning of a message, and whether its sender stays. Frames never pass here. The caller's thread sleeps in `poll` on
-//! the listening socket and on one socket for each connection; a process's death closes its socket, so it is known at
-//! once.
+//! It reports first messages of new connections, and the end of accepted ones. The caller interprets the message and decides whether to
+//! accept its sender. No frames pass here. The caller's thread sleeps in `poll` on the listening socket and on one socket for each
+//! connection. A process's death closes its socket, so it is known at once.
 
 use crate::TransportError;
 use crate::handshake::{WELCOME_DESCRIPTORS_MAX, Welcome};
@@ -23,27 +22,27 @@ use std::io::{ErrorKind, IoSlice};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A process must send its first message within this time.
+/// Timeout of a process's first message.
 const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Pending connections are checked for that this often.
+/// Interval of checking pending connections for the timeout.
 const PENDING_CHECK_INTERVAL: Duration = Duration::from_millis(100);
-/// The socket's file is looked for this often.
+/// Interval of checking that the socket's file exists.
 const FILE_CHECK_INTERVAL: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 500 });
-/// Pause after a connection that could not be taken.
+/// Pause after a connection that could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Connections at one time, pending ones included.
+/// Limit on connections, including pending ones.
 const CONNECTIONS_MAX: usize = 4096;
 
-/// The socket where publishers of other processes connect. `A` is what the caller knows of a connection that it has accepted.
+/// Socket for publishers of other processes. `A` is the caller's data of an accepted connection.
 pub struct Listener<A> {
     socket: OwnedFd,
     path: PathBuf,
     waker: Waker,
     message_bytes_max: usize,
     connections: Vec<Connection<A>>,
-    /// Somebody has connected since the last look at the listening socket.
+    /// Whether a process has connected since the last check of the listening socket.
     has_newcomers: bool,
-    /// Nobody is taken before.
+    /// Earliest time of accepting again.
     accepts_again: Option<Instant>,
     file_checked: Instant,
     warnings: Warnings,
@@ -55,33 +54,32 @@ struct Connection<A> {
 }
 
 enum Progress<A> {
-    /// It has sent nothing yet.
+    /// Nothing received yet.
     Pending {
         since: Instant,
     },
     Accepted(A),
 }
 
-/// A connection whose first message is not answered yet. It is closed when this is dropped.
+/// A connection whose first message is not answered yet. Dropping it closes the connection.
 pub struct PendingConnection {
     socket: OwnedFd,
     process_id: Option<u32>,
 }
 
-/// An event at a [`Listener`].
+/// An event of a [`Listener`].
 pub enum ListenerEvent<A> {
     /// A pending connection has sent its first message.
     Message(PendingConnection, Vec<u8>),
-    /// An accepted connection is over: its process has died, hung up, or sent something more.
+    /// An accepted connection is over: its process has died, closed it, or sent another message.
     Closed(A),
 }
 
 impl<A> Listener<A> {
-    /// Listens on the socket `path` (mode 0600), for first messages of at most `message_bytes_max` bytes. A longer one
-    /// is cut there.
+    /// Listens on the socket `path` (mode 0600), for first messages of at most `message_bytes_max` bytes. A longer one is truncated.
     ///
     /// # Errors
-    /// A path that cannot be bound, another service that listens there already.
+    /// A path that cannot be bound, or another service listening there already.
     pub fn bind(path: &Path, message_bytes_max: usize) -> Result<Self, TransportError> {
         let waker =
             Waker::new().map_err(|source| TransportError::System { action: "making an eventfd".to_owned(), source })?;
@@ -99,15 +97,14 @@ impl<A> Listener<A> {
         })
     }
 
-    /// Ends the wait that is under way, or the next one, from another thread by [`Waker::interrupt`].
+    /// Returns a waker whose [`Waker::interrupt`] ends the current wait, or the next one, from another thread.
     #[must_use]
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
-    /// Sleeps until something happens, it is woken, or for `timeout`, and says what has happened. New connections are taken at
-    /// the beginning of the next call, when the caller has dropped those that are to go. A socket whose file was removed is made again
-    /// within a second.
+    /// Sleeps until an event, a wake-up, or for `timeout`, and returns the events. New connections are accepted at the beginning of the
+    /// next call, after the caller has dropped connections. If the socket's file was removed, it is created again within a second.
     ///
     /// # Errors
     /// The operating system cannot wait.
@@ -135,7 +132,7 @@ impl<A> Listener<A> {
         Ok(events)
     }
 
-    /// The connections that can be read; for a wait that a signal has ended, those known without it.
+    /// Readability of the connections; after an interrupting signal, as known without waiting.
     fn poll(&mut self, timeout: Option<Duration>) -> Result<Vec<bool>, Errno> {
         let now = Instant::now();
         self.accepts_again = self.accepts_again.filter(|at| *at > now);
@@ -156,24 +153,24 @@ impl<A> Listener<A> {
             }
         }
         if !fds[0].revents().is_empty() {
-            // Empties the counter; an empty one says so, which is as good.
+            // Empties the counter; failing on an empty one is fine too.
             let _ = rustix::io::read(wake, &mut [0u8; 8]);
         }
         self.has_newcomers = fds[1].revents().contains(PollFlags::IN);
         Ok(fds[2..].iter().map(|fd| !fd.revents().is_empty()).collect())
     }
 
-    /// Keeps a connection whose first message was accepted: [`ListenerEvent::Closed`] says when it is over.
+    /// Keeps a connection whose first message was accepted: [`ListenerEvent::Closed`] reports its end.
     pub fn accept(&mut self, peer: PendingConnection, accepted: A) {
         self.connections.push(Connection { peer, progress: Progress::Accepted(accepted) });
     }
 
-    /// Keeps a connection whose message is answered, and waits for another one as if it were the first.
+    /// Keeps a connection whose message was answered, and waits for another first message.
     pub fn keep_pending(&mut self, peer: PendingConnection) {
         self.connections.push(Connection { peer, progress: Progress::Pending { since: Instant::now() } });
     }
 
-    /// The accepted connections that have not ended.
+    /// Accepted connections that have not ended.
     pub fn accepted(&self) -> impl Iterator<Item = &A> {
         self.connections.iter().filter_map(|connection| match &connection.progress {
             Progress::Accepted(accepted) => Some(accepted),
@@ -181,7 +178,7 @@ impl<A> Listener<A> {
         })
     }
 
-    /// Closes the accepted connections for which `answer` has a last message, once that is sent.
+    /// Closes the accepted connections for which `answer` returns a last message, after sending it.
     pub fn close_with(&mut self, mut answer: impl FnMut(&A) -> Option<Vec<u8>>) {
         self.connections.retain(|connection| {
             let Progress::Accepted(accepted) = &connection.progress else { return true };
@@ -194,12 +191,12 @@ impl<A> Listener<A> {
         });
     }
 
-    /// Logs what `text` says of a peer, at most once a second.
+    /// Logs the warning `text` about a peer, at most once a second.
     pub fn warn(&mut self, text: impl FnOnce() -> String) {
         self.warnings.warn_now(text);
     }
 
-    /// Makes the socket anew under its name where somebody has removed its file, as long as its directory is there.
+    /// Binds the socket again if its file was removed, as long as its directory exists.
     fn mend(&mut self) {
         if self.file_checked.elapsed() < FILE_CHECK_INTERVAL {
             return;
@@ -208,7 +205,7 @@ impl<A> Listener<A> {
         if !self.is_removed() {
             return;
         }
-        // Nobody else finds the old one.
+        // No other process can find the old one.
         self.take_newcomers();
         let path = self.path.display();
         match listen(&self.path) {
@@ -220,7 +217,7 @@ impl<A> Listener<A> {
         }
     }
 
-    /// Whether the socket's file is missing in its directory.
+    /// Whether the socket's file is missing from its directory.
     fn is_removed(&self) -> bool {
         let is_missing =
             |path: &Path| matches!(path.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
@@ -233,10 +230,10 @@ impl<A> Listener<A> {
             let socket = match rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok(socket) => socket,
                 Err(Errno::AGAIN) => return,
-                // It has gone again.
+                // The peer has disconnected again.
                 Err(Errno::INTR | Errno::CONNABORTED) => continue,
                 Err(errno) => {
-                    // No descriptor, no memory. The socket stays readable, and would keep the thread awake.
+                    // Out of descriptors or memory. The socket stays readable and would keep the thread awake.
                     self.accepts_again = Some(Instant::now() + ACCEPT_PAUSE);
                     return self.warnings.warn_now(|| format!("publishers must wait to be let in: {errno}"));
                 }
@@ -260,19 +257,19 @@ impl<A> Listener<A> {
 
 impl<A> Drop for Listener<A> {
     fn drop(&mut self) {
-        // A socket file that is gone already is what we want.
+        // A missing socket file is fine.
         let _ = checked_file::remove(&self.path);
     }
 }
 
 impl PendingConnection {
-    /// The process at the other end, unless it is in another namespace.
+    /// Process at the other end, unless it is in another namespace.
     #[must_use]
     pub const fn process_id(&self) -> Option<u32> {
         self.process_id
     }
 
-    /// The message that has come; `None` where the peer has hung up without one.
+    /// Receives the message; `None` if the peer has closed the connection without one.
     fn receive(&self, message_bytes_max: usize) -> Option<Vec<u8>> {
         let mut bytes = vec![0; message_bytes_max];
         let (length, _) = rustix::net::recv(&self.socket, &mut bytes[..], RecvFlags::DONTWAIT).ok()?;
@@ -280,7 +277,7 @@ impl PendingConnection {
         (length > 0).then_some(bytes)
     }
 
-    /// Sends a message; whether the peer's socket has taken it.
+    /// Sends a message; returns whether the peer's socket has taken it.
     pub fn send(&self, message: &[u8]) -> bool {
         rustix::net::send(&self.socket, message, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).is_ok()
     }
@@ -291,14 +288,14 @@ impl PendingConnection {
         let _ = self.send_welcome(refusal, &[]);
     }
 
-    /// Answers a hello with a refusal that says why the service has failed.
+    /// Answers a hello with a refusal that has the reason of the service's failure.
     pub fn refuse_because(self, refusal: &Welcome, reason: &str) {
         // A publisher that does not read it is gone anyway.
         self.send(&refusal.to_bytes_with_reason(reason));
     }
 
-    /// Answers a hello with a welcome and the publisher's ends of `rings`, with the descriptor that wakes the service and, for
-    /// one that reads, that of the `window`. The service's ends; `None` if the publisher is gone.
+    /// Answers a hello with a welcome and the publisher's ends of `rings`, with the descriptor that wakes the service and, for a reader,
+    /// that of the `window`. Returns the service's ends; `None` if the publisher is gone.
     #[must_use]
     pub fn hand_over(
         &self,
@@ -333,14 +330,14 @@ fn listen(path: &Path) -> Result<OwnedFd, TransportError> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = || rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
     if path.exists() {
-        // A killed service leaves its socket file behind, without a listener.
+        // A killed service leaves its socket file without a listener.
         let probe = socket().map_err(failed())?;
         match rustix::net::connect(&probe, &address) {
             Err(Errno::CONNREFUSED) => {
                 let action = format!("listening on {}", path.display());
                 checked_file::remove(path).map_err(|source| TransportError::System { action, source })?;
             }
-            // One that accepts nobody listens, too.
+            // A stalled process that accepts no connections still listens.
             Ok(()) | Err(Errno::AGAIN) => {
                 let (peer, reason) = (path.display().to_string(), "another service listens there".to_owned());
                 return Err(TransportError::Handshake { peer, status: None, reason });
@@ -370,7 +367,7 @@ mod tests {
 
     const IDENTITY: StreamIdentity = StreamIdentity { stream_id: 7, incarnation: 9 };
 
-    /// The next event; a wait may end without one.
+    /// Next event; a wait may end without one.
     fn next_event(listener: &mut Listener<u32>) -> ListenerEvent<u32> {
         loop {
             let events = listener.wait(Some(Duration::from_secs(5))).unwrap();
@@ -381,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_publisher_gets_its_ends_of_the_rings_and_its_death_is_noticed() {
+    fn publisher_gets_rings_death_is_seen() {
         let path = std::env::temp_dir().join(format!("gapless-listener-{}", std::process::id()));
         let mut listener = Listener::bind(&path, HELLO_LENGTH + 1).unwrap();
         assert!(Listener::<u32>::bind(&path, HELLO_LENGTH).is_err(), "another one listens there");
@@ -420,13 +417,13 @@ mod tests {
         assert_eq!(listener.accepted().collect::<Vec<_>>(), [&3]);
         drop(link);
         assert!(matches!(next_event(&mut listener), ListenerEvent::Closed(3)));
-        assert!(ends.commands.is_writer_closed(), "its rings say so, too");
+        assert!(ends.commands.is_writer_closed(), "its rings are closed too");
         drop(listener);
         assert!(!path.exists());
     }
 
     #[test]
-    fn a_removed_socket_is_made_again() {
+    fn removed_socket_is_recreated() {
         let folder = std::env::temp_dir().join(format!("gapless-removed-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         let path = folder.join("socket");
@@ -438,7 +435,7 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         until("it is there again", &mut is_there_again);
         assert!(connect_packets(&path).is_ok());
-        // Without its directory nothing is made, and it comes back with it.
+        // Without its directory no socket is created; it returns together with the directory.
         std::fs::remove_dir_all(&folder).unwrap();
         (0..2).for_each(|_| assert!(!is_there_again()));
         std::fs::create_dir(&folder).unwrap();

@@ -1,5 +1,4 @@
-//! [`Mailbox`]: seldom messages between agents of one process. Looking into an empty one costs a
-//! relaxed load; frames never travel this way.
+//! [`Mailbox`]: rare messages between agents of one process. Checking an empty one costs a relaxed load; frames are never sent this way.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +22,7 @@ impl<T> Clone for Mailbox<T> {
 }
 
 impl<T> Mailbox<T> {
-    /// A mailbox for at most `capacity` messages; its memory is taken now.
+    /// Creates a mailbox for at most `capacity` messages; its memory is allocated now.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let messages = Mutex::new(VecDeque::with_capacity(capacity));
@@ -31,7 +30,7 @@ impl<T> Mailbox<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<T>> {
-        // A holder that panicked left the queue whole: it is never changed in two steps.
+        // A holder that panicked left the queue consistent: it is never changed in two steps.
         self.queue.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -50,7 +49,7 @@ impl<T> Mailbox<T> {
         Ok(())
     }
 
-    /// Whether `count` pushes would all be taken now.
+    /// Whether `count` pushes would succeed now.
     #[must_use]
     pub fn has_room(&self, count: usize) -> bool {
         // Relaxed: an empty mailbox can only have been emptied further; the lock orders the rest.
@@ -62,7 +61,7 @@ impl<T> Mailbox<T> {
     #[inline]
     #[must_use]
     pub fn pop(&self) -> Option<T> {
-        // Acquire: everything that the sender did before its push is seen by the thread that takes the message.
+        // Acquire: the effects of the sender before its push are visible to the thread that takes the message.
         if !self.queue.pending.load(Ordering::Acquire) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! [`PeerCredentials`] and [`PeerProcess`]: the user and the process at the other side of a Unix socket, and whether it stands still, for those who wait for it.
+//! [`PeerCredentials`] and [`PeerProcess`]: user and process at the other end of a Unix socket, and whether the process is stopped.
 
 use gapless_agent::counters::descriptor::process_namespace;
 use nix::sys::socket::{getsockopt, sockopt};
@@ -6,20 +6,20 @@ use rustix::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::{fmt, io};
 
-/// The user at the other side of a Unix socket, and its process.
+/// User at the other end of a Unix socket, and its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerCredentials {
-    /// As this process's user namespace numbers it.
+    /// User id in this process's user namespace.
     pub user_id: u32,
-    /// `None` of a process in another process namespace, as in another container.
+    /// `None` for a process in another process namespace, such as another container's.
     pub process: Option<PeerProcess>,
 }
 
 impl PeerCredentials {
-    /// Of whoever connected, or for one who connects, of whoever listened.
+    /// Credentials of the connecting process, or for a connecting socket, of the listening one.
     ///
     /// # Errors
-    /// The system's.
+    /// An error of the operating system.
     pub fn of(socket: &impl AsFd) -> io::Result<Self> {
         // Not rustix's: the process id of a peer in another namespace is 0, which its type cannot hold.
         let credentials = getsockopt(socket, sockopt::PeerCredentials)?;
@@ -27,7 +27,7 @@ impl PeerCredentials {
         Ok(Self { user_id: credentials.uid(), process: id.map(PeerProcess) })
     }
 
-    /// Whether it is of this process's user, or of root.
+    /// Whether it belongs to this process's user, or to root.
     #[must_use]
     pub fn is_trusted(self) -> bool {
         self.user_id == rustix::process::geteuid().as_raw() || self.user_id == 0
@@ -39,38 +39,36 @@ impl PeerCredentials {
 pub struct PeerProcess(u32);
 
 impl PeerProcess {
-    /// The process with this identifier.
+    /// Process with this id.
     #[must_use]
     pub const fn numbered(id: u32) -> Self {
         Self(id)
     }
 
-    /// Its identifier.
     #[must_use]
     pub const fn id(self) -> u32 {
         self.0
     }
 
-    /// Who listened on the socket that `socket` is connected to; `None` where it cannot be seen from here, as from another
-    /// container.
+    /// Process that listens on the socket to which `socket` is connected; `None` if it cannot be seen from here, as from another container.
     #[must_use]
     pub fn of(socket: &impl AsFd) -> Option<Self> {
         PeerCredentials::of(socket).ok()?.process
     }
 
-    /// Whether it lives in another process namespace than this one, as in a container; false where that cannot be seen.
+    /// Whether it lives in another process namespace, such as a container's; false if that cannot be seen.
     #[must_use]
     pub fn is_of_other_namespace(self) -> bool {
         let found = std::fs::metadata(format!("/proc/{}/ns/pid", self.0));
         found.is_ok_and(|found| found.ino() != process_namespace())
     }
 
-    /// Why it does nothing whatever comes, as far as the kernel says: something has stopped it. `None` of one that may run, also
-    /// if it has nothing to do, and where there is no `/proc`.
+    /// Reason why it makes no progress, according to the kernel: it is stopped. `None` for a process that may run, even if it has nothing
+    /// to do, and without `/proc`.
     #[must_use]
     pub fn standstill(self) -> Option<&'static str> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0)).ok()?;
-        // Behind the name, which may have anything in it.
+        // After the name, which may contain any characters.
         let (_, state) = stat.rsplit_once(") ")?;
         match state.as_bytes().first()? {
             b'T' => Some("is stopped by a signal; SIGCONT lets it go on"),
@@ -81,7 +79,7 @@ impl PeerProcess {
 }
 
 impl PeerProcess {
-    /// It was asked and has said nothing: in words, with the reason as far as that is known.
+    /// Text for a process that does not answer, with the reason if it is known.
     #[must_use]
     pub fn silence(self) -> String {
         let why = self.standstill().map(|why| format!(": it {why}")).unwrap_or_default();
@@ -90,7 +88,7 @@ impl PeerProcess {
 }
 
 impl fmt::Display for PeerProcess {
-    /// As a part of a sentence: which one, and that it stands still, if it does.
+    /// Part of a sentence: the process, and whether it is stopped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "process {}", self.0)?;
         self.standstill().map_or(Ok(()), |why| write!(f, ", which {why}"))
@@ -105,7 +103,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn the_process_at_the_other_side_is_named() {
+    fn peer_process_is_identified() {
         let (here, _there) = UnixStream::pair().unwrap();
         let credentials = PeerCredentials::of(&here).unwrap();
         assert!(credentials.is_trusted() && credentials.process == PeerProcess::of(&here));
@@ -116,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_stopped_stands_still_and_one_that_sleeps_does_not() {
+    fn stopped_is_standstill_sleeping_is_not() {
         let mut command = Command::new("sleep");
         let sleeper = Process::start(command.arg("300"));
         let process = PeerProcess::numbered(sleeper.pid().as_raw_nonzero().get().unsigned_abs());

@@ -11,7 +11,7 @@ use rustix::fd::OwnedFd;
 use rustix::net::RecvFlags;
 use std::time::Duration;
 
-/// Time in which a service that has given up its rings says why, if it does.
+/// Time in which a service that has closed its rings may send the reason.
 const REASON_WITHIN: Duration = Duration::from_millis(100);
 
 /// A publisher's end of a connection.
@@ -26,24 +26,24 @@ pub struct PublisherLink {
     pub wake_service: OwnedFd,
     /// Wakes the publisher.
     pub wake_publisher: OwnedFd,
-    /// Closed by the operating system when either process dies; `None` inside one process. The only message there is the reason of
-    /// the service's failure.
+    /// Closed by the operating system when either process dies; `None` inside one process. Its only message is the reason of the service's
+    /// failure.
     pub socket: Option<OwnedFd>,
-    /// The stream's window, for one that reads it.
+    /// Window of the stream, for a reader.
     pub window: Option<Window>,
-    /// The failure of the other side in this process, if there is one; `None` where it is in another process.
+    /// Failure of the other side in this process; `None` if that is another process.
     pub failures: Option<FailureSlot>,
-    /// The pump that carries the rings' frames where the service is elsewhere.
+    /// Pump that carries the rings' frames if the service is on another machine.
     pub pump: Option<Box<Pump>>,
 }
 
 impl PublisherLink {
-    /// A publisher's end over rings whose other ends somebody in this process has.
+    /// Creates a publisher's end over rings whose other ends are in this process.
     ///
     /// # Errors
-    /// The process has as many descriptors as it may have.
+    /// The process has no free descriptor.
     pub fn of_rings(welcome: Welcome, writer: RingWriter, reader: RingReader) -> Result<Self, TransportError> {
-        // Nobody sleeps at the other ends.
+        // No thread sleeps at the other ends.
         let (wake_service, wake_publisher) = (new_eventfd()?, new_eventfd()?);
         Ok(Self {
             welcome,
@@ -58,7 +58,7 @@ impl PublisherLink {
         })
     }
 
-    /// Sleeps until it is woken, the other side hangs up, or `timeout`. The reader is armed, and has nothing.
+    /// Sleeps until a wake-up, the end of the connection, or for `timeout`. The reader must be armed and empty.
     ///
     /// # Errors
     /// The operating system cannot wait.
@@ -71,12 +71,12 @@ impl PublisherLink {
             fds.push(PollFd::new(socket, PollFlags::IN));
         }
         readiness::wait(&mut fds, Some(timeout)).map_err(TransportError::system("waiting for the stream"))?;
-        // Empties the counter; an empty one says so, which is as good.
+        // Empties the counter; failing on an empty one is fine too.
         let _ = rustix::io::read(&self.wake_publisher, &mut [0u8; 8]);
         Ok(())
     }
 
-    /// Whether nothing more comes but the frames in the ring.
+    /// Whether no frames follow those in the ring.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         let hung_up = self.socket.as_ref().is_some_and(|socket| {
@@ -85,12 +85,12 @@ impl PublisherLink {
                 Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR)
             )
         });
-        // A stream or node that has failed gives its rings up while its process may still live.
+        // A failed stream or node closes its rings while its process may be alive.
         hung_up || self.reader.is_writer_closed() || self.pump.as_ref().is_some_and(|pump| pump.is_over())
     }
 
-    /// The reason of the other side's failure, if it is known here. Meant for one that [is gone](Self::is_gone): its reason may be on
-    /// its way, and is waited for, 100 ms at most.
+    /// Reason of the other side's failure, if it is known here. Meant for a link that [is gone](Self::is_gone): a reason in transit is
+    /// waited for, at most 100 ms.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         if let Some(failures) = &self.failures {
@@ -107,23 +107,23 @@ impl PublisherLink {
         reason.map(str::to_owned)
     }
 
-    /// Lets the service see what was written; where it is elsewhere, also takes what it has sent.
+    /// Makes written frames visible to the service; if that is on another machine, also receives frames from it.
     #[inline]
     pub fn flush(&mut self) {
         let wakes = self.writer.publish();
         if let Some(pump) = &mut self.pump {
             pump.turn();
         } else if wakes {
-            // Fails only when the counter is full, and then the service is being woken already.
+            // Fails only if the counter is full; then the service is being woken already.
             let _ = rustix::io::write(&self.wake_service, &1u64.to_ne_bytes());
         }
     }
 }
 
-/// An eventfd, by which a thread that waits for it is woken.
+/// Creates an eventfd for waking a thread.
 ///
 /// # Errors
-/// The process has as many descriptors as it may have.
+/// The process has no free descriptor.
 pub fn new_eventfd() -> Result<OwnedFd, TransportError> {
     eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(TransportError::system("making an eventfd"))
 }

@@ -1,7 +1,7 @@
 //! [`PublisherRings`]: both ends of a new publisher's rings, until each side has its own.
 //!
-//! Made where a publisher is let in. One half becomes a [`PublisherLink`] in this process or goes to another one, and the
-//! other half, [`ServiceEnds`], stays with the service.
+//! Created when a publisher is admitted. One half becomes a [`PublisherLink`] in this process or goes to another process; the other half,
+//! [`ServiceEnds`], stays with the service.
 
 use crate::TransportError;
 use crate::handshake::{WELCOME_DESCRIPTORS, Welcome};
@@ -30,10 +30,10 @@ pub struct ServiceEnds {
 }
 
 impl PublisherRings {
-    /// Rings of the sizes `link`, in `memory`.
+    /// Creates rings of the sizes `link`, in `memory`.
     ///
     /// # Errors
-    /// No memory, or no descriptors for them.
+    /// No memory, or no descriptors.
     pub fn create(
         connection: ConnectionId,
         link: RingSizes,
@@ -52,10 +52,10 @@ impl PublisherRings {
         self.service.connection
     }
 
-    /// The ends for a publisher of this process, which wakes the service by `wake_service` and reads `window`, if any.
+    /// Splits the rings for a publisher of this process, which wakes the service by `wake_service` and reads `window`, if any.
     ///
     /// # Errors
-    /// The process has as many descriptors as it may have.
+    /// The process has no free descriptor.
     pub fn split(
         self,
         welcome: Welcome,
@@ -78,13 +78,12 @@ impl PublisherRings {
         Ok((link, self.service))
     }
 
-    /// The descriptors that another process needs to open the publisher's ends, in the order of a welcome.
+    /// Descriptors of the publisher's ends for another process, in the order of a welcome.
     pub(crate) fn descriptors<'a>(&'a self, wake_service: BorrowedFd<'a>) -> [BorrowedFd<'a>; WELCOME_DESCRIPTORS] {
         [self.command_writer.fd(), self.reply_reader.fd(), wake_service, self.service.wake.as_fd()]
     }
 
-    /// The other process has its own ends over the same memory: ours of them must not announce themselves closed when they
-    /// are dropped.
+    /// Leaves the publisher's ends to the other process, which has its own over the same memory: dropping ours must not announce a close.
     pub(crate) fn leave_to_peer(self) -> ServiceEnds {
         self.command_writer.leave_to_peer();
         self.reply_reader.leave_to_peer();

@@ -1,5 +1,5 @@
-//! [`Pump`]: a client's way to a service on another machine. The client has its rings as if the service were here; this
-//! carries the frames between their other ends and the service's TCP port, moved when the client is polled.
+//! [`Pump`]: connects a client to a service on another machine. The client uses its rings as if the service were here. The pump carries
+//! frames between their other ends and the service's TCP port; it runs when the client is polled.
 //!
 //! The packets are those of `docs/upstream-protocol.md`.
 
@@ -15,18 +15,18 @@ use rustix::fd::AsFd;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// A packet of commands is complete when it is so long, bytes.
+/// Length at which a packet of commands is complete, bytes.
 const PACKET_LENGTH: usize = 60_000;
 
 /// Carries frames between a client's rings and a service's port.
 pub struct Pump {
     connection: TcpConnection,
     key: u64,
-    /// The commands that the client has published.
+    /// Commands published by the client.
     commands: RingReader,
-    /// The replies that it reads.
+    /// Replies for the client.
     replies: RingWriter,
-    /// So many bytes of the answers that came first are in the ring already.
+    /// Bytes of the first packet of answers that are in the ring already.
     taken: usize,
     packet: Vec<u8>,
     heartbeat_interval: Duration,
@@ -34,17 +34,17 @@ pub struct Pump {
     is_over: bool,
 }
 
-/// The connection is of no more use.
+/// The connection cannot be used any more.
 struct Over;
 
-/// Waits until something has come, or can be sent if `sends`, or for `timeout`.
+/// Waits until bytes have arrived, or can be sent if `sends`, or for `timeout`.
 pub(crate) fn wait(connection: &TcpConnection, sends: bool, timeout: Duration) -> io::Result<()> {
     let flags = if sends { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
     Ok(readiness::wait(&mut [PollFd::from_borrowed_fd(connection.as_fd(), flags)], Some(timeout))?)
 }
 
 impl Pump {
-    /// One for a `connection` that the service knows by its key, and the service's ends of the publisher's rings.
+    /// Creates a pump for a `connection`, known to the service by its key, and the service's ends of the publisher's rings.
     pub(crate) fn new(
         (connection, key): (TcpConnection, u64),
         (commands, replies): (RingReader, RingWriter),
@@ -54,18 +54,18 @@ impl Pump {
         Self { connection, key, commands, replies, taken, packet, heartbeat_interval, spoke, is_over }
     }
 
-    /// Sends what was published and takes what has come, as far as there is room.
+    /// Sends published frames and receives answers, as far as there is room.
     pub fn turn(&mut self) {
         self.is_over = self.is_over || self.try_turn().is_err();
     }
 
-    /// Whether nothing comes any more but the frames in the ring.
+    /// Whether no frames follow those in the ring.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Sleeps until there may be something to do, or for `timeout`.
+    /// Sleeps until there may be work, or for `timeout`.
     ///
     /// # Errors
     /// The operating system cannot wait.
@@ -85,7 +85,7 @@ impl Pump {
     fn try_turn(&mut self) -> Result<(), Over> {
         self.send()?;
         let received = self.connection.receive().map_err(|_| Over)?;
-        // Frames that came before an end are still taken.
+        // Frames that arrived before the end are still taken.
         self.receive()?;
         if received == Received::End { Err(Over) } else { Ok(()) }
     }
@@ -122,7 +122,7 @@ impl Pump {
         self.spoke = Instant::now();
     }
 
-    /// Says that it is there. Where there is no room something waits to be sent, which says as much.
+    /// Sends a heartbeat. Without room other bytes are waiting to be sent, which serve as well.
     #[cold]
     fn report(&mut self) {
         self.spoke = Instant::now();
@@ -134,7 +134,7 @@ impl Pump {
         }
     }
 
-    /// Takes the packets that have come whole.
+    /// Takes complete packets.
     fn receive(&mut self) -> Result<(), Over> {
         let mut outcome = Ok(());
         while let Some(length) = self.hear_packet().unwrap_or_else(|over| {
@@ -148,8 +148,7 @@ impl Pump {
         outcome
     }
 
-    /// The length of the first packet, if it is whole and all of it is taken. Bytes that are no packet end the
-    /// connection.
+    /// Length of the first packet, if it is complete and was handled entirely. An invalid packet ends the connection.
     fn hear_packet(&mut self) -> Result<Option<usize>, Over> {
         let Some(length) = upstream::peek(self.connection.incoming()).map_err(|_| Over)? else { return Ok(None) };
         let Some(packet) = self.connection.incoming().get(..length) else { return Ok(None) };
@@ -167,7 +166,7 @@ impl Pump {
                 Ok(Some(length))
             }
             Body::Welcome(_) => Ok(Some(length)),
-            // It does not know this connection, or leaves.
+            // The service does not know this connection, or closes it.
             _ => Err(Over),
         }
     }

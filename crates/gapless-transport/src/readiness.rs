@@ -5,7 +5,7 @@ use rustix::io::Errno;
 use rustix::time::Timespec;
 use std::time::Duration;
 
-/// Sleeps until one of `descriptors` is ready, a signal comes, or for `timeout`.
+/// Sleeps until one of `descriptors` is ready, a signal arrives, or for `timeout`.
 pub(crate) fn wait(descriptors: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<(), Errno> {
     match poll(descriptors, timeout.map(timespec).as_ref()) {
         Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -13,7 +13,7 @@ pub(crate) fn wait(descriptors: &mut [PollFd<'_>], timeout: Option<Duration>) ->
     }
 }
 
-/// As the kernel wants it. Longer than it can say is as long as it can.
+/// Converts a duration for the kernel; saturates.
 pub(crate) fn timespec(duration: Duration) -> Timespec {
     Timespec { tv_sec: duration.as_secs().min(i64::MAX as u64) as i64, tv_nsec: i64::from(duration.subsec_nanos()) }
 }

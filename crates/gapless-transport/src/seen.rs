@@ -1,26 +1,25 @@
-//! [`Seen`]: the last frame that somebody has seen of a stream.
+//! [`Seen`]: the last frame of a stream that a peer has seen.
 
 use gapless_log::StreamIdentity;
 
-/// The last frame that somebody has seen of a stream; zeros for none. It says nothing of another stream, or of another
-/// incarnation of this one.
+/// Last frame of a stream that a peer has seen; zeros for none. Not comparable with another stream, or another incarnation of this one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Of which stream, and which life of it.
+    /// Stream and incarnation.
     pub identity: StreamIdentity,
     pub sequence: u64,
-    /// Its time stamp, ns since the epoch. No two histories give a sequence the same one.
+    /// Time stamp of the frame, ns since the epoch. Two histories never give a sequence the same one.
     pub timestamp_ns: u64,
 }
 
 impl Seen {
-    /// Nothing of the stream `identity` yet.
+    /// No frame of the stream `identity` yet.
     #[must_use]
     pub const fn nothing_of(identity: StreamIdentity) -> Self {
         Self { identity, sequence: 0, timestamp_ns: 0 }
     }
 
-    /// The error where `peer`'s stream, which is released up to `released_sequence`, does not contain it.
+    /// Error text for `peer`'s stream, released up to `released_sequence`, that does not contain this frame.
     #[must_use]
     pub fn is_missing_at(&self, peer: &str, released_sequence: u64) -> String {
         let Self { sequence, timestamp_ns, .. } = self;
@@ -32,8 +31,8 @@ impl Seen {
         )
     }
 
-    /// A frame of the stream was seen, perhaps an earlier one. Where its time is 0, that was not said, as in the answer to the opening of a session:
-    /// such a one proves nothing.
+    /// Notes a frame of the stream, perhaps an earlier one. A time of 0 means unknown, as in the answer to the opening of a session: such a
+    /// frame proves nothing and is ignored.
     #[inline]
     pub const fn see(&mut self, sequence: u64, timestamp_ns: u64) {
         if sequence > self.sequence && timestamp_ns != 0 {
@@ -47,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_frame_counts_whose_time_was_said() {
+    fn latest_frame_with_known_time_counts() {
         let mut seen = Seen::nothing_of(StreamIdentity::default());
         for ((sequence, timestamp_ns), expected) in
             [((5, 50), (5, 50)), ((4, 40), (5, 50)), ((9, 0), (5, 50)), ((6, 60), (6, 60))]

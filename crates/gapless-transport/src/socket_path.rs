@@ -1,4 +1,4 @@
-//! The address of a socket by its path, which the kernel allows to be short only, and a connection to it that waits for nobody.
+//! Socket addresses by path, whose length the kernel limits, and connecting to them without blocking.
 
 use rustix::fd::OwnedFd;
 use rustix::io::{Errno, retry_on_intr};
@@ -6,13 +6,13 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::io;
 use std::path::Path;
 
-/// The longest path of a socket, bytes.
+/// Longest path of a socket, bytes.
 pub const SOCKET_PATH_LENGTH_MAX: usize = 107;
 
-/// The address of the socket at `path`.
+/// Address of the socket at `path`.
 ///
 /// # Errors
-/// The path is longer than [`SOCKET_PATH_LENGTH_MAX`], or holds a zero byte.
+/// The path is longer than [`SOCKET_PATH_LENGTH_MAX`], or contains a zero byte.
 pub fn socket_address(path: &Path) -> io::Result<SocketAddrUnix> {
     let length = path.as_os_str().len();
     if length > SOCKET_PATH_LENGTH_MAX {
@@ -25,19 +25,18 @@ pub fn socket_address(path: &Path) -> io::Result<SocketAddrUnix> {
     Ok(SocketAddrUnix::new(path)?)
 }
 
-/// A connection of packets to who listens on the socket at `path`.
+/// Opens a packet connection to the socket at `path`.
 ///
 /// # Errors
-/// Nobody listens there; [`io::ErrorKind::WouldBlock`] where as many wait to be accepted as may wait, because the one who listens
-/// accepts none.
+/// No process listens there; [`io::ErrorKind::WouldBlock`] if its accept queue is full, because the listening process accepts none.
 pub fn connect_packets(path: &Path) -> io::Result<OwnedFd> {
     connect(path, SocketType::SEQPACKET)
 }
 
-/// As [`connect_packets`], of a stream of bytes.
+/// Like [`connect_packets`], for a byte stream.
 ///
 /// # Errors
-/// As [`connect_packets`].
+/// As for [`connect_packets`].
 pub fn connect_stream(path: &Path) -> io::Result<OwnedFd> {
     connect(path, SocketType::STREAM)
 }
@@ -61,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_that_is_too_long_is_refused_with_the_limit() {
+    fn too_long_path_is_refused() {
         let path = |length: usize| std::path::PathBuf::from("x".repeat(length));
         assert!(socket_address(&path(SOCKET_PATH_LENGTH_MAX)).is_ok());
         let refused = socket_address(&path(SOCKET_PATH_LENGTH_MAX + 1)).unwrap_err().to_string();

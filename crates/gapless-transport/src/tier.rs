@@ -1,32 +1,32 @@
-//! [`Tier`]: how durable a frame is before anybody acts on it.
+//! [`Tier`]: durability of a frame before its release.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How durable a frame is before anybody acts on it, and so what an acknowledgement promises.
+/// Durability of a frame before any process acts on it, which is the promise of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
-    /// In this process; lost with it.
+    /// In this process's memory; lost with it.
     Memory,
-    /// In the operating system's hands: survives the process, not the machine's power.
+    /// In the operating system's page cache: survives the process, but not a power failure.
     #[default]
     Journal,
-    /// On the device: survives the machine's power.
+    /// On the device: survives a power failure.
     Sync,
-    /// In the hands of the operating systems of a majority of the members: survives any minority of the machines.
+    /// In the page caches of a majority of the members: survives any minority of the machines.
     Quorum,
-    /// On the devices of a majority of the members: survives the power of all machines.
+    /// On the devices of a majority of the members: survives a power failure of all machines.
     QuorumSync,
 }
 
 impl Tier {
-    /// All tiers of one node, weakest first.
+    /// Tiers of a single node, weakest first.
     pub const ALL: [Self; 3] = [Self::Memory, Self::Journal, Self::Sync];
 
-    /// All tiers of a member of a cluster, weakest first.
+    /// Tiers of a cluster's member, weakest first.
     pub const REPLICATED: [Self; 2] = [Self::Quorum, Self::QuorumSync];
 
-    /// The name in options, files and reports.
+    /// Name in options, files and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -44,19 +44,19 @@ impl Tier {
         !matches!(self, Self::Memory)
     }
 
-    /// Whether a frame is on the device, wherever it counts as there, before anybody acts on it.
+    /// Whether a frame is on the device of each counted member before any process acts on it.
     #[must_use]
     pub const fn is_synced(self) -> bool {
         matches!(self, Self::Sync | Self::QuorumSync)
     }
 
-    /// Whether a majority of a cluster's members has a frame before anybody acts on it.
+    /// Whether a majority of a cluster's members has a frame before any process acts on it.
     #[must_use]
     pub const fn is_replicated(self) -> bool {
         matches!(self, Self::Quorum | Self::QuorumSync)
     }
 
-    /// The tier with this number in handshakes.
+    /// Tier with this number in handshakes.
     #[must_use]
     pub const fn from_value(value: u32) -> Option<Self> {
         Some(match value {
@@ -69,7 +69,7 @@ impl Tier {
         })
     }
 
-    /// Why it is refused where there is no cluster; `None` if it is not.
+    /// Reason for refusing it without a cluster; `None` if it is allowed.
     #[must_use]
     pub fn refusal_outside_a_cluster(self) -> Option<String> {
         self.is_replicated().then(|| format!("tier {self} needs a cluster, and none is configured"))
@@ -82,7 +82,7 @@ impl fmt::Display for Tier {
     }
 }
 
-/// The tiers without a cluster: those of one are refused with the reason.
+/// Parses a tier without a cluster: replicated ones are refused with the reason.
 impl FromStr for Tier {
     type Err = String;
 
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_tier_says_what_it_means() {
+    fn tiers_have_their_properties() {
         let says = |tier: Tier| (tier.is_journaled(), tier.is_synced(), tier.is_replicated());
         assert_eq!(says(Tier::Memory), (false, false, false));
         assert_eq!(says(Tier::Journal), (true, false, false));

@@ -1,6 +1,6 @@
 //! [`random_token`].
 
-/// A token for a new session: random, so that nobody else has it.
+/// A random token for a new session.
 ///
 /// # Panics
 /// If the operating system has no random numbers.

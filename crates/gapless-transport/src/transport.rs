@@ -1,20 +1,19 @@
 //! [`Transport`]: the transport of a stream to its nodes.
 
-/// The transport of a stream to its nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// Between processes of one machine.
     SharedMemory,
     /// Packets to each node.
     Udp,
-    /// Packets to groups that nodes join.
+    /// Packets to multicast groups that nodes join.
     Multicast,
     /// A connection to each node.
     Tcp,
 }
 
 impl Transport {
-    /// All of them, by their names.
+    /// All transports, with their names.
     pub const NAMES: &'static [(&'static str, Self)] = &[
         ("shared-memory", Self::SharedMemory),
         ("udp", Self::Udp),
@@ -22,7 +21,7 @@ impl Transport {
         ("tcp", Self::Tcp),
     ];
 
-    /// The name in files.
+    /// Name in files.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(_, transport)| *transport == self).map_or("", |(name, _)| name)

@@ -1,11 +1,11 @@
-//! [`Warnings`]: warnings that others can provoke are logged at most once a second.
+//! [`Warnings`]: rate limit of warnings that a peer can provoke, to one a second.
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Between two warnings, ns.
+/// Minimum interval of warnings, ns.
 const INTERVAL_NS: u64 = 1_000_000_000;
 
-/// The last warning, and how many were left out since.
+/// Time of the next warning, and the number suppressed since the last one.
 #[derive(Debug, Default)]
 pub struct Warnings {
     next_ns: u64,
@@ -13,14 +13,14 @@ pub struct Warnings {
 }
 
 impl Warnings {
-    /// Logs what `text` says, unless something was logged just now.
+    /// Logs `text`, unless a warning was logged just now.
     pub fn warn(&mut self, now_ns: u64, text: impl FnOnce() -> String) {
         if let Some(left_out) = self.is_due(now_ns) {
             tracing::warn!(left_out, "{}", text());
         }
     }
 
-    /// Whether the next one is logged: how many were left out before it.
+    /// Whether the next one is logged; returns the number suppressed before it.
     fn is_due(&mut self, now_ns: u64) -> Option<u64> {
         if now_ns < self.next_ns {
             self.left_out += 1;
@@ -30,7 +30,7 @@ impl Warnings {
         Some(std::mem::take(&mut self.left_out))
     }
 
-    /// As [`Warnings::warn`], for callers without a clock at hand: by the machine's monotonic one.
+    /// Like [`Warnings::warn`], for callers without a clock: uses the machine's monotonic one.
     pub fn warn_now(&mut self, text: impl FnOnce() -> String) {
         let now = clock_gettime(ClockId::Monotonic);
         self.warn(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64, text);
@@ -42,7 +42,7 @@ mod tests {
     use super::{INTERVAL_NS, Warnings};
 
     #[test]
-    fn one_a_second_is_told_and_the_others_are_counted() {
+    fn one_warning_a_second_others_counted() {
         let mut warnings = Warnings::default();
         let times = [5, 6, 7, INTERVAL_NS + 4, INTERVAL_NS + 5, INTERVAL_NS + 6];
         let told = times.map(|now_ns| warnings.is_due(now_ns));

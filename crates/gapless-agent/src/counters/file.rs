@@ -32,9 +32,10 @@ pub(crate) struct OwnedFile {
 /// Current state of a file at its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// It is in place, with this length in bytes.
-    There { length: u64 },
-    /// It is gone.
+    /// In place, with this length in bytes.
+    There {
+        length: u64,
+    },
     Gone,
 }
 

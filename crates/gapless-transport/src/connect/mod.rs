@@ -1,4 +1,4 @@
-//! Connecting to a service that lets publishers in.
+//! Connecting to a service that admits publishers.
 
 pub mod shared_memory;
 pub mod tcp;
@@ -10,20 +10,20 @@ use gapless_log::StreamIdentity;
 use gapless_wire::mtu::Mtu;
 use std::time::Duration;
 
-/// The request to the service.
+/// Parameters of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectOptions {
     /// Sizes of the rings.
     pub link: RingSizes,
-    /// The stream that must be there; zeros for any.
+    /// Stream that the service must have; zeros for any.
     pub identity: StreamIdentity,
-    /// Whether the stream itself is to be read.
+    /// Whether the publisher wants to read the stream.
     pub reads: bool,
     /// The part of the stream seen so far.
     pub seen: Seen,
-    /// The MTU that is stated; without one it is the stream's.
+    /// MTU of the publisher; without one it takes the stream's.
     pub mtu: Option<Mtu>,
-    /// How long the other side may take to answer.
+    /// Timeout of the answer.
     pub timeout: Duration,
 }
 
@@ -41,7 +41,7 @@ impl ConnectOptions {
     }
 }
 
-/// Why a publisher that states `stated` is not let in by a stream whose MTU is `stream`; the same by every transport.
+/// Reason for refusing a publisher that states `stated`, if the MTU of the stream is `stream`; the same for every transport.
 #[must_use]
 pub fn other_mtu(stream: Option<Mtu>, stated: Option<Mtu>) -> String {
     let stated = stated.map_or_else(|| "none".to_owned(), |mtu| mtu.to_string());

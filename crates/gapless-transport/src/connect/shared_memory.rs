@@ -1,4 +1,4 @@
-//! The handshake from the publisher's side: hello, welcome, four descriptors.
+//! The publisher's side of the handshake: hello, welcome, four descriptors.
 
 use super::{ConnectOptions, other_mtu};
 use crate::TransportError;
@@ -20,13 +20,13 @@ use std::io::{ErrorKind, IoSliceMut};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Between two attempts to stand in a line that is full.
+/// Interval of retrying a full accept queue.
 const LINE_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Connects to the service that listens on the socket `path`, and says in the log for whom it waits.
+/// Connects to the service that listens on the socket `path`, and logs long waits.
 ///
 /// # Errors
-/// Nobody listens there; a refusal; no answer in time.
+/// No process listens there; a refusal; no answer in time.
 pub fn connect(path: &Path, options: &ConnectOptions) -> Result<PublisherLink, TransportError> {
     let (begun, mut waits) = (Instant::now(), WaitNotices::after_a_second());
     waits.begin(0);
@@ -61,30 +61,30 @@ pub fn connect(path: &Path, options: &ConnectOptions) -> Result<PublisherLink, T
     }
 }
 
-/// Whether it is no refusal: nobody is there, who may come yet, or who is there lets nobody in now. Another attempt may mend it.
+/// Whether a retry may succeed: no process listens yet, or the one listening admits no publishers now.
 #[must_use]
 pub fn may_come_yet(error: &TransportError) -> bool {
     match error {
         TransportError::System { source, .. } => {
             let is_absence = matches!(
                 source.kind(),
-                // Nobody is there, or it died in the middle of the handshake.
+                // No process listens, or it died in the middle of the handshake.
                 ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe
             );
             is_absence || is_line_full(error)
         }
-        // It hung up in the middle of the handshake: it is stopping or was killed.
+        // The connection was closed during the handshake: the service is stopping or was killed.
         TransportError::Handshake { status: None | Some(Status::Unavailable), .. } => true,
         _ => false,
     }
 }
 
-/// Whether so many wait to be let in that there is no room for one more: who should let them in stands still.
+/// Whether the accept queue is full: the listening process is stalled.
 fn is_line_full(error: &TransportError) -> bool {
     matches!(error, TransportError::System { source, .. } if source.kind() == ErrorKind::WouldBlock)
 }
 
-/// A service to which a hello is on its way. Nothing here blocks, except [`Dialing::wait`].
+/// A connection with a hello in progress. No method blocks, except [`Dialing::wait`].
 pub struct Dialing {
     socket: OwnedFd,
     peer: String,
@@ -93,18 +93,18 @@ pub struct Dialing {
     begun: Instant,
 }
 
-/// The result of a look at the answer.
+/// State of a connection in progress.
 pub enum Dialed {
     Connected(Box<PublisherLink>),
-    /// There is none yet.
+    /// No answer yet.
     Pending(Dialing),
 }
 
 impl Dialing {
-    /// Says hello to the service that listens on the socket `path`.
+    /// Sends a hello to the service that listens on the socket `path`.
     ///
     /// # Errors
-    /// Nobody listens there, or too many wait there already: see [`may_come_yet`].
+    /// No process listens there, or the accept queue is full: see [`may_come_yet`].
     pub fn begin(path: &Path, options: &ConnectOptions) -> Result<Self, TransportError> {
         let peer = path.display().to_string();
         options.check(&peer)?;
@@ -119,45 +119,45 @@ impl Dialing {
         Ok(Self { socket, peer, options: *options, process, begun: Instant::now() })
     }
 
-    /// How long the answer has been waited for.
+    /// Time that the answer has been waited for.
     #[must_use]
     pub fn waited(&self) -> Duration {
         self.begun.elapsed()
     }
 
-    /// Who is to answer: the socket, its process, and that this stands still if it does.
+    /// Description of the peer: the socket, its process, and whether that is stopped.
     fn whom(&self) -> String {
         let process = self.process.map(|process| format!(" ({process})")).unwrap_or_default();
         format!("{}{process}", self.peer)
     }
 
-    /// That there is no answer yet, and why, in words.
+    /// Text of the missing answer, with its reason.
     #[must_use]
     pub fn silence(&self) -> String {
         self.process.map_or_else(|| "somebody is there and does not answer".to_owned(), PeerProcess::silence)
     }
 
-    /// The error of a caller that goes elsewhere.
+    /// Error of a caller that gives up.
     #[must_use]
     pub fn timed_out(&self) -> TransportError {
         self.options.timed_out(&self.whom())
     }
 
-    /// Sleeps until the answer has come, or `timeout`.
+    /// Sleeps until the answer has arrived, or for `timeout`.
     ///
     /// # Errors
     /// The operating system cannot wait.
     pub fn wait(&self, timeout: Duration) -> Result<(), TransportError> {
         let action = || format!("connecting to {}", self.peer);
-        // A signal, such as that of a Ctrl-C, is no answer: its handler has been called, and the caller goes on.
+        // A signal, such as Ctrl-C, is not an answer: its handler has run, and the caller continues.
         readiness::wait(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(timeout))
             .map_err(TransportError::system(action()))
     }
 
-    /// The connection, if the service has answered.
+    /// Returns the connection, if the service has answered.
     ///
     /// # Errors
-    /// A refusal, or the service has hung up.
+    /// A refusal, or the service has closed the connection.
     pub fn finish(self) -> Result<Dialed, TransportError> {
         let Self { socket, peer, options, .. } = &self;
         let refused = |reason: String| TransportError::Handshake { peer: self.whom(), status: None, reason };
@@ -251,7 +251,7 @@ mod tests {
     use rustix::net::{AddressFamily, SocketType};
 
     #[test]
-    fn who_is_not_let_in_gives_up_in_time_also_where_the_line_is_full() {
+    fn connecting_times_out_in_full_queue() {
         let path = std::env::temp_dir().join(format!("gapless-dialing-{}", std::process::id()));
         let listener = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
         rustix::net::bind(&listener, &socket_address(&path).unwrap()).unwrap();
@@ -269,10 +269,10 @@ mod tests {
             other => panic!("{:?}", other.err()),
         };
         let itself = format!("process {}", std::process::id());
-        assert!(give_up().ends_with(&format!("({itself})")), "the first one stands in the line");
+        assert!(give_up().ends_with(&format!("({itself})")), "the first one is in the queue");
         let error = (0..16).find_map(|_| Dialing::begin(&path, &options).err()).unwrap();
         assert!(is_line_full(&error), "{error}");
-        assert_eq!(give_up(), path.display().to_string(), "nobody is seen behind a line that is full");
+        assert_eq!(give_up(), path.display().to_string(), "a full queue hides the peer's process");
         std::fs::remove_file(&path).unwrap();
     }
 }

@@ -18,7 +18,7 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-/// Room for bytes that are not sent or not taken yet, each way, bytes.
+/// Size of the send and the receive buffer, bytes.
 const BUFFER_BYTES: usize = 2 * PACKET_LENGTH_MAX;
 
 enum Failure {
@@ -31,7 +31,7 @@ enum Failure {
 /// Connects to the service at `address`, a host and a port.
 ///
 /// # Errors
-/// The name has no address; nobody listens there; a refusal; no answer in time.
+/// The name has no address; no process listens there; a refusal; no answer in time.
 pub fn connect(
     address: &str,
     options: &ConnectOptions,
@@ -57,8 +57,8 @@ pub fn connect(
     Err(outcome)
 }
 
-/// The addresses of a host and a port. Asking for a name may take as long as the system's resolver likes: it is asked by a
-/// thread of its own, which nobody waits for longer than `timeout`.
+/// Addresses of a host and a port. A name lookup may take as long as the system's resolver likes: it runs on a thread of its own, which is
+/// waited for at most `timeout`.
 fn look_up(address: &str, timeout: Duration) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = address.parse() {
         return Ok(vec![address]);
@@ -141,7 +141,7 @@ fn over(
     let pump = Pump::new((connection, key), (commands, replies), heartbeat_interval);
     let welcome = Welcome {
         status: Status::Welcome,
-        // Its number and its process there are nobody's business here.
+        // The service's own number and process are irrelevant here.
         connection: 0,
         process_id: 0,
         identity,
@@ -151,6 +151,6 @@ fn over(
         released_sequence: welcome.released_sequence,
         mtu: None,
     };
-    // The pump is moved by the owner of these.
+    // The owner of these drives the pump.
     Ok(PublisherLink { pump: Some(Box::new(pump)), ..PublisherLink::of_rings(welcome, writer, reader)? })
 }

@@ -1,15 +1,13 @@
-//! [`Datagrams`]: the operations that the stream needs of a carrier of packets, and the packets that every carrier
-//! refuses.
+//! [`Datagrams`]: the interface of a carrier of packets, and the packets that every carrier refuses.
 
 use super::route::{Route, RouteTooNarrow};
 use rustix::fd::BorrowedFd;
 use std::io;
 
-/// Where packets are sent to and come from. A network in memory makes up its own addresses.
+/// Address of a peer. A network in memory has addresses of its own.
 pub type Peer = std::net::SocketAddr;
 
-/// The longest packet that any carrier takes, bytes: the most that UDP over IPv4 carries, which is 65,535 less 20 of
-/// IP's header and 8 of UDP's.
+/// Longest packet of any carrier, bytes: the maximum of UDP over IPv4, 65,535 less 20 of IP's header and 8 of UDP's.
 pub const PACKET_LENGTH_MAX: usize = 65_507;
 
 /// An unreliable carrier of packets that never blocks: sockets of the operating system, or a
@@ -31,21 +29,20 @@ pub trait Datagrams: Send {
     /// Sends the packets that lie back to back in `bytes`, each `packet_length` bytes long except
     /// the last, which may be shorter.
     ///
-    /// Returns how many bytes were taken, whole packets always. Fewer than there are: the carrier
-    /// has no room now, or refuses the next packet; sending the rest again tells which, by 0 or
-    /// an error. Taken does not mean that it arrives.
+    /// Returns the number of bytes taken, always whole packets. If it is less than given, the carrier has no room now, or refuses the next
+    /// packet. Sending the rest again shows which, by 0 or an error. A taken packet may still be lost.
     ///
     /// # Errors
-    /// The first packet is refused: it is longer than [`PACKET_LENGTH_MAX`], or the operating
-    /// system says why. The error holds a [`SendRefused`].
+    /// The first packet is refused: it is longer than [`PACKET_LENGTH_MAX`], or by the operating system, with its reason. The error holds a
+    /// [`SendRefused`].
     ///
     /// # Panics
     /// If `packet_length` is 0.
     fn send(&mut self, to: Peer, bytes: &[u8], packet_length: usize) -> io::Result<usize>;
 
-    /// Sends the packets that lie back to back in `bytes`, each as long as `lengths` says, bytes.
+    /// Sends the packets that lie back to back in `bytes`, each with its length in `lengths`, bytes.
     ///
-    /// Returns how many packets were taken; as for [`Datagrams::send`] otherwise.
+    /// Returns the number of packets taken; otherwise like [`Datagrams::send`].
     ///
     /// # Errors
     /// As for [`Datagrams::send`].
@@ -54,64 +51,63 @@ pub trait Datagrams: Send {
     /// If `lengths` holds a 0 or does not add up to the length of `bytes`.
     fn send_uneven(&mut self, to: Peer, bytes: &[u8], lengths: &[usize]) -> io::Result<usize>;
 
-    /// Takes what one look brings: calls `take` with each packet and its sender, and returns how
-    /// many there were. 0 if nothing is waiting; there may be more after any other number.
+    /// Receives once: calls `take` with each packet and its sender, and returns the number of packets. 0 if none is waiting; after any
+    /// other number there may be more.
     ///
     /// # Errors
-    /// The operating system's, of a kind that another try does not mend.
+    /// An error of the operating system that a retry cannot fix.
     fn receive(&mut self, take: &mut dyn FnMut(Peer, &[u8])) -> io::Result<usize>;
 
-    /// Looks for the way to its peer anew, where this end talks with one alone: the host may have other addresses and
-    /// routes than before. Packets that wait to be received may be lost. Nothing, where there is nothing to look for.
+    /// Looks up the route to its peer again, for an end with a single peer: the host may have other addresses and routes than before.
+    /// Waiting packets may be lost. No effect without a route to look up.
     ///
     /// # Errors
-    /// The operating system's. This end goes on as well as it can; a later call may succeed.
+    /// An error of the operating system. This end continues as well as it can; a later call may succeed.
     fn renew(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// The interface and the longest packet of the way to its peer, where this end talks with one alone and they are
-    /// known.
+    /// Interface and longest packet of the route to its peer, for an end with a single peer, if they are known.
     fn route(&self) -> Option<Route> {
         None
     }
 
-    /// Where others reach this end; a receiver of multicast says its group.
+    /// Address of this end for others; for a multicast receiver its group.
     fn local_address(&self) -> Peer;
 
-    /// The descriptor that `poll` may wait on, if the carrier has such a thing.
+    /// Descriptor for `poll`, if the carrier has one.
     fn fd(&self) -> Option<BorrowedFd<'_>>;
 }
 
-/// Why a packet was not taken. Found inside the [`io::Error`] of [`Datagrams::send`].
+/// Reason why a packet was not taken, found inside the [`io::Error`] of [`Datagrams::send`].
 #[derive(Debug, thiserror::Error)]
 pub enum SendRefused {
     /// No carrier takes a packet of this length.
     #[error("a packet of {packet_bytes} bytes to {peer} is longer than {PACKET_LENGTH_MAX}, the most that UDP carries")]
     TooLong {
         packet_bytes: usize,
-        /// Where it should go.
+        /// Destination.
         peer: Peer,
     },
-    /// The way to there takes no packet of this length.
+    /// The route does not take packets of this length.
     #[error("sending to {peer}: {narrow}")]
     TooNarrow {
-        /// Where it should go.
+        /// Destination.
         peer: Peer,
         narrow: RouteTooNarrow,
     },
     #[error("sending a packet of {packet_bytes} bytes to {peer}: {source}")]
     System {
-        /// Its length; the longest, where several were sent in one call.
+        /// Length of the packet; the longest, if several were sent in one call.
         packet_bytes: usize,
-        /// Where it should go.
+        /// Destination.
         peer: Peer,
         source: io::Error,
     },
 }
 
 impl SendRefused {
-    /// Whether `error` says that the way takes no packet of this length: sending it again never helps.
+    /// Whether `error` means that the route takes no packet of this length, so that a retry never helps.
     #[must_use]
     pub fn is_too_narrow(error: &io::Error) -> bool {
         let refused = error.get_ref().and_then(|source| source.downcast_ref::<Self>());
@@ -129,13 +125,13 @@ impl From<SendRefused> for io::Error {
     }
 }
 
-/// Checks what every carrier checks before it sends equal packets.
+/// Checks common to all carriers before sending packets of equal length.
 pub(super) fn check_even(to: Peer, bytes: &[u8], packet_length: usize) -> Result<(), SendRefused> {
     assert!(packet_length > 0, "packets of no length were to be sent to {to}");
     check_length(to, packet_length.min(bytes.len()))
 }
 
-/// Checks what every carrier checks before it sends packets of different lengths.
+/// Checks common to all carriers before sending packets of different lengths.
 pub(super) fn check_uneven(to: Peer, bytes: &[u8], lengths: &[usize]) -> Result<(), SendRefused> {
     let (mut total, mut longest) = (0, 0);
     for &length in lengths {

@@ -1,5 +1,5 @@
-//! [`MemoryNetwork`]: a network in memory for tests and simulation. Its time is moved by hand and
-//! its faults come from one seed, so the same calls in the same order see the same packets.
+//! [`MemoryNetwork`]: a network in memory for tests and simulation. Its time is moved by hand and its faults come from one seed, so the
+//! same calls in the same order produce the same packets.
 
 use super::datagrams::{Datagrams, Peer, check_even, check_uneven};
 use super::random::Random;
@@ -9,32 +9,31 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The length of the queue of one socket unless [`MemoryNetwork::set_queue_bytes_max`] sets another, bytes.
+/// Default queue length of one socket, bytes; see [`MemoryNetwork::set_queue_bytes_max`].
 const QUEUE_BYTES_MAX: usize = 4 << 20;
-/// The overhead that a queue counts for each packet beside its contents, bytes, so that many small packets are bounded
-/// too.
+/// Overhead of each packet in a queue, bytes, so that many small packets are bounded too.
 const PACKET_OVERHEAD_BYTES: usize = 64;
-/// Packets that one call of `receive` brings, at most: as many as a real one does.
+/// Limit on packets of one `receive`: the same as of a real socket.
 const PACKETS_PER_RECEIVE: usize = 64;
 
-/// The faults on the way, for each packet and receiver on its own. Rates are from 0 (never) to 1 (always).
+/// Faults on the way, independent for each packet and receiver. Rates are from 0 (never) to 1 (always).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Faults {
-    /// How often a packet is lost.
+    /// Rate of loss.
     pub loss: f64,
-    /// How often it arrives twice.
+    /// Rate of duplication.
     pub duplication: f64,
-    /// How often it is held back, by up to three more delays and 1 ns at least, while later ones pass.
-    /// The others of the same sender and receiver keep their order.
+    /// Rate of holding a packet back, by up to three more delays and at least 1 ns, while later ones pass. The others of the same sender
+    /// and receiver keep their order.
     pub reordering: f64,
-    /// How often one of its bits is turned over.
+    /// Rate of flipping one bit.
     pub corruption: f64,
-    /// How long it is under way, ns: anything in this range, each value as likely as another.
+    /// Delay, ns: uniform in this range.
     pub delay_ns: RangeInclusive<u64>,
 }
 
 impl Faults {
-    /// Everything arrives at once, once, and in order.
+    /// No faults: every packet arrives at once, exactly once, and in order.
     pub const NONE: Self = Self { loss: 0.0, duplication: 0.0, reordering: 0.0, corruption: 0.0, delay_ns: 0..=0 };
 
     fn check(&self) {
@@ -51,27 +50,26 @@ impl Default for Faults {
     }
 }
 
-/// The fates of the packets. `sent + duplicated` is the sum of `delivered`, `lost`, `cut`, `overflowed`, `unreachable`
-/// and the packets still under way.
+/// Fates of the packets. `sent + duplicated` is the sum of `delivered`, `lost`, `cut`, `overflowed`, `unreachable` and the packets in
+/// flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryCounters {
     /// Taken from senders; a packet to a group counts once for each member.
     pub sent: u64,
-    /// Given to receivers, copies and damaged ones among them.
+    /// Given to receivers, including copies and damaged ones.
     pub delivered: u64,
-    /// Lost as [`Faults::loss`] asks.
+    /// Lost because of [`Faults::loss`].
     pub lost: u64,
     pub duplicated: u64,
-    /// Damaged, whether or not they arrived.
+    /// Damaged, whether delivered or not.
     pub corrupted: u64,
-    /// Delivered after one that was sent later from the same sender to the same receiver; copies do
-    /// not count.
+    /// Delivered after a packet that was sent later from the same sender to the same receiver; copies do not count.
     pub reordered: u64,
-    /// Sent where the link was cut.
+    /// Sent over a cut link.
     pub cut: u64,
-    /// Not taken by the receiver's queue, which was full.
+    /// Dropped by the receiver's full queue.
     pub overflowed: u64,
-    /// Sent to nobody, or to a socket that closed before they were received.
+    /// Sent to an unused address, or to a socket that closed before receiving them.
     pub unreachable: u64,
 }
 
@@ -82,7 +80,7 @@ pub struct MemoryNetwork {
 }
 
 impl MemoryNetwork {
-    /// A network without sockets at time 0.
+    /// Creates a network without sockets at time 0.
     ///
     /// # Panics
     /// If a rate is not between 0 and 1, or the range of delays is empty.
@@ -104,10 +102,10 @@ impl MemoryNetwork {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// A socket at `address`, for as long as it lives.
+    /// Opens a socket at `address`.
     ///
     /// # Errors
-    /// Another socket is there.
+    /// The address is in use.
     pub fn socket(&self, address: Peer) -> io::Result<MemorySocket> {
         let mut state = self.lock();
         if state.ends.contains_key(&address) {
@@ -118,39 +116,39 @@ impl MemoryNetwork {
         Ok(MemorySocket { network: self.clone(), address, arrived: Vec::with_capacity(PACKETS_PER_RECEIVE) })
     }
 
-    /// The faults from now on; packets under way keep their fate.
+    /// Sets the faults of later packets; packets in flight keep their fate.
     ///
     /// # Panics
-    /// As [`MemoryNetwork::new`].
+    /// As for [`MemoryNetwork::new`].
     pub fn set_faults(&self, faults: Faults) {
         faults.check();
         self.lock().faults = faults;
     }
 
-    /// How much may be under way to and wait for each socket, bytes, where a packet counts 64 more
-    /// than it holds. More is dropped and counted.
+    /// Sets the limit on packets in flight to and waiting at each socket, bytes; a packet counts 64 more than its contents. Packets over
+    /// the limit are dropped and counted.
     pub fn set_queue_bytes_max(&self, bytes: usize) {
         self.lock().queue_bytes_max = bytes;
     }
 
-    /// How many packets the socket at `address` still takes to send before it says that it has no
-    /// room; without a number, as many as come.
+    /// Sets the number of packets that the socket at `address` takes for sending before it reports that it has no room; `None` for no
+    /// limit.
     ///
     /// # Panics
-    /// If no socket is there.
+    /// If no socket has this address.
     pub fn set_send_room(&self, address: Peer, packets: Option<usize>) {
         let mut state = self.lock();
         let Some(end) = state.ends.get_mut(&address) else { panic!("no socket is at {address}") };
         end.send_room = packets;
     }
 
-    /// Drops every packet between the two from now on, both ways.
+    /// Drops all later packets between the two, both ways.
     pub fn cut(&self, one: Peer, other: Peer) {
         self.cut_one_way(one, other);
         self.cut_one_way(other, one);
     }
 
-    /// Drops every packet from `from` to `to` from now on.
+    /// Drops all later packets from `from` to `to`.
     pub fn cut_one_way(&self, from: Peer, to: Peer) {
         self.lock().cuts.insert((from, to));
     }
@@ -166,18 +164,18 @@ impl MemoryNetwork {
         self.lock().cuts.clear();
     }
 
-    /// The network's time, ns.
+    /// Time of the network, ns.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         self.lock().now_ns
     }
 
-    /// Lets this much time pass, ns.
+    /// Advances the time by `ns`.
     pub fn advance(&self, ns: u64) {
         self.lock().now_ns += ns;
     }
 
-    /// Moves the time to `now_ns`.
+    /// Sets the time to `now_ns`.
     ///
     /// # Panics
     /// If that is in the past.
@@ -187,14 +185,14 @@ impl MemoryNetwork {
         state.now_ns = now_ns;
     }
 
-    /// When the next packet can be received, ns; in the past if one is waiting. Nothing happens
-    /// before, so a simulator may go there at once.
+    /// Time at which the next packet can be received, ns; in the past if one is waiting. Nothing happens before, so a simulator may jump
+    /// there.
     #[must_use]
     pub fn next_arrival_ns(&self) -> Option<u64> {
         self.lock().ends.values().filter_map(|end| end.queue.first_key_value()).map(|(key, _)| key.arrival_ns).min()
     }
 
-    /// The fates of the packets so far.
+    /// Fates of the packets so far.
     #[must_use]
     pub fn counters(&self) -> MemoryCounters {
         self.lock().counters
@@ -215,13 +213,13 @@ pub struct MemorySocket {
 }
 
 impl MemorySocket {
-    /// From now on receives what is sent to `group`, its own packets included. Any address becomes a
-    /// group when somebody joins it; a socket of the same address no longer receives what is sent there.
+    /// Joins `group`: receives packets sent to it, including its own. Any address becomes a group when a socket joins it; a socket with the
+    /// same address no longer receives its packets.
     pub fn join(&self, group: Peer) {
         self.network.lock().groups.entry(group).or_default().insert(self.address);
     }
 
-    /// Receives no more of the packets that are sent to `group`.
+    /// Leaves `group`.
     pub fn leave(&self, group: Peer) {
         if let Some(members) = self.network.lock().groups.get_mut(&group) {
             members.remove(&self.address);
@@ -249,7 +247,7 @@ impl Datagrams for MemorySocket {
     }
 
     fn receive(&mut self, take: &mut dyn FnMut(Peer, &[u8])) -> io::Result<usize> {
-        // The lock is given back first: `take` may send.
+        // The lock is released first: `take` may send.
         self.network.lock().deliver(self.address, &mut self.arrived);
         let count = self.arrived.len();
         for packet in self.arrived.drain(..) {
@@ -279,7 +277,7 @@ struct NetworkState {
     now_ns: u64,
     packets_ever: u64,
     queue_bytes_max: usize,
-    // Ordered maps: the effects of an iteration must not depend on a hash's seed.
+    // Ordered maps: iteration must not depend on a hash's seed.
     ends: BTreeMap<Peer, End>,
     groups: BTreeMap<Peer, BTreeSet<Peer>>,
     links: BTreeMap<(Peer, Peer), Link>,
@@ -287,7 +285,7 @@ struct NetworkState {
     counters: MemoryCounters,
 }
 
-/// The state of one socket.
+/// State of one socket.
 #[derive(Default)]
 struct End {
     queue: BTreeMap<Arrival, Packet>,
@@ -295,11 +293,11 @@ struct End {
     send_room: Option<usize>,
 }
 
-/// In which order packets are received.
+/// Order of receiving packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Arrival {
     arrival_ns: u64,
-    /// The packet's number in the network.
+    /// Number of the packet in the network.
     number: u64,
 }
 
@@ -307,23 +305,23 @@ struct Packet {
     from: Peer,
     /// One allocation for all members of a group.
     bytes: Arc<[u8]>,
-    /// The packet's number on its link.
+    /// Number of the packet on its link.
     link_number: u64,
     is_copy: bool,
 }
 
-/// From one socket to another.
+/// State of the packets from one socket to another.
 #[derive(Default)]
 struct Link {
     sent: u64,
-    /// No packet that is not held back arrives before this, so they keep their order.
+    /// Earliest arrival of the next packet that is not held back, so that packets keep their order.
     last_arrival_ns: u64,
-    /// The highest `link_number` that was delivered.
+    /// Highest `link_number` delivered.
     delivered: u64,
 }
 
 impl NetworkState {
-    /// Takes a packet if the sender has room for it, and sends it to all whom it is for.
+    /// Takes a packet if the sender has room, and sends it to all receivers.
     fn take(&mut self, from: Peer, to: Peer, packet: &[u8]) -> bool {
         if let Some(room) = self.ends.get_mut(&from).and_then(|end| end.send_room.as_mut()) {
             if *room == 0 {

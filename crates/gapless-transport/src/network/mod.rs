@@ -1,20 +1,20 @@
-//! Packets to and from other machines, and connections. The layers above see only [`Datagrams`] and [`TcpConnection`].
+//! Packets and connections between machines. Higher layers see only [`Datagrams`] and [`TcpConnection`].
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`datagrams`] | [`Datagrams`]: the carrier of packets that everything above is written against |
+//! | [`datagrams`] | [`Datagrams`]: the interface of a carrier of packets |
 //! | [`shared`] | one carrier for two agents |
-//! | [`udp`] | [`UdpSocket`]: the carrier that is real |
-//! | `udp_receive` | how that one looks for packets |
-//! | `udp_peer` | connecting a socket that talks with one peer alone, and the errors it receives |
-//! | [`route`] | [`Route`]: the interface that packets leave by, and its MTU |
-//! | [`udp_options`] | [`UdpOptions`]: where a socket listens, which group it joins, how large its buffers are |
-//! | [`memory`] | [`MemoryNetwork`]: the carrier of tests, with its own time and its faults from one seed |
-//! | `random` | its dice |
+//! | [`udp`] | [`UdpSocket`]: the carrier over UDP |
+//! | `udp_receive` | receiving by UDP |
+//! | `udp_peer` | connecting a socket to a single peer, and the errors that it receives |
+//! | [`route`] | [`Route`]: outgoing interface and its MTU |
+//! | [`udp_options`] | [`UdpOptions`]: local address, multicast group and buffer sizes of a socket |
+//! | [`memory`] | [`MemoryNetwork`]: the carrier of tests, with its own time and seeded faults |
+//! | `random` | the random numbers of its faults |
 //! | [`tcp`] | [`TcpConnection`]: a connection that never blocks, and its buffers |
 //! | [`tcp_server`] | a listening port and its connections |
 //!
-//! A carrier may lose, double, delay and reorder packets. It never joins two, and never splits one.
+//! A carrier may lose, duplicate, delay and reorder packets. It never joins or splits them.
 
 pub mod datagrams;
 pub mod memory;

@@ -1,4 +1,4 @@
-//! [`Route`]: the interface that packets leave by, and the longest packet that it carries.
+//! [`Route`]: outgoing interface of packets, and the longest packet that it carries.
 
 use gapless_agent::regular_file::read_text;
 use nix::ifaddrs::getifaddrs;
@@ -10,16 +10,16 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
-/// A way out of this host.
+/// A route out of this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Name of the interface; the address of this host where no interface has it.
+    /// Name of the interface; the address of this host if no interface has it.
     pub interface: String,
     /// Longest IP packet, bytes.
     pub mtu_bytes: usize,
 }
 
-/// A packet that is longer than the MTU of its way.
+/// A packet longer than the MTU of its route.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "packets of {packet_bytes} bytes with their IP headers do not pass {}, whose MTU is {}: a larger MTU there, or \
@@ -30,7 +30,7 @@ pub struct Route {
 pub struct RouteTooNarrow {
     /// Length of the packet with its headers, bytes.
     pub packet_bytes: usize,
-    /// The way that does not take it.
+    /// Route that does not take it.
     pub route: Route,
 }
 
@@ -40,7 +40,7 @@ const HEADERS_IPV4: usize = 28;
 const HEADERS_IPV6: usize = 48;
 
 impl Route {
-    /// The interface that has `address`; `None` where none has it, or its MTU is unknown.
+    /// Interface with `address`; `None` if there is none, or its MTU is unknown.
     #[must_use]
     pub fn of_address(address: IpAddr) -> Option<Self> {
         let interface = interface_of(address)?;
@@ -48,7 +48,7 @@ impl Route {
         Some(Self { interface, mtu_bytes })
     }
 
-    /// The way from this host to `peer`; `None` without a route.
+    /// Route from this host to `peer`; `None` without a route.
     #[must_use]
     pub fn to(peer: SocketAddr) -> Option<Self> {
         let family = if peer.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
@@ -57,11 +57,11 @@ impl Route {
         Self::of_connected(&socket)
     }
 
-    /// The way of a connected socket.
+    /// Route of a connected socket.
     pub(super) fn of_connected(socket: &OwnedFd) -> Option<Self> {
         let local = SocketAddr::try_from(getsockname(socket).ok()?).ok()?.ip();
         let interface = interface_of(local);
-        // The kernel's figure knows routes that stay on this host, and routers behind the interface.
+        // The kernel's figure includes routes that stay on this host, and routers after the interface.
         let path_mtu = if local.is_ipv4() { getsockopt(socket, sockopt::IpMtu).ok() } else { None };
         let mtu_bytes = match path_mtu {
             Some(mtu) => usize::try_from(mtu).ok()?,
@@ -70,10 +70,10 @@ impl Route {
         Some(Self { interface: interface.unwrap_or_else(|| local.to_string()), mtu_bytes })
     }
 
-    /// Checks that packets of `packet_length` bytes of UDP payload to `peer` pass whole.
+    /// Checks that packets of `packet_length` bytes of UDP payload to `peer` fit.
     ///
     /// # Errors
-    /// They do not; the text names the interface.
+    /// They do not fit; the text names the interface.
     pub fn check(&self, packet_length: usize, peer: IpAddr) -> Result<(), RouteTooNarrow> {
         let packet_bytes = packet_length + if peer.is_ipv4() { HEADERS_IPV4 } else { HEADERS_IPV6 };
         if packet_bytes <= self.mtu_bytes {
@@ -89,7 +89,7 @@ impl fmt::Display for Route {
     }
 }
 
-/// The name of the interface that has `address`.
+/// Name of the interface with `address`.
 pub(super) fn interface_of(address: IpAddr) -> Option<String> {
     let has_address = |interface: &nix::ifaddrs::InterfaceAddress| {
         let found = interface.address.as_ref();
@@ -102,8 +102,8 @@ pub(super) fn interface_of(address: IpAddr) -> Option<String> {
     getifaddrs().ok()?.find(has_address).map(|found| found.interface_name).or(loopback)
 }
 
-/// The MTU of the interface that has `address`, by a socket whose packets to a group leave there: unlike the file it is
-/// of this process's network namespace.
+/// MTU of the interface with `address`, from a socket whose multicast packets use it: unlike the file, this is right for the process's
+/// network namespace.
 fn mtu_at(address: IpAddr) -> Option<usize> {
     let IpAddr::V4(address) = address else { return None };
     let flags = SocketFlags::CLOEXEC;
@@ -113,7 +113,7 @@ fn mtu_at(address: IpAddr) -> Option<usize> {
     usize::try_from(getsockopt(&socket, sockopt::IpMtu).ok()?).ok()
 }
 
-/// The group of all hosts of a network, at the discard port; nothing is sent there.
+/// Group of all hosts of a network, at the discard port; nothing is sent there.
 const ALL_HOSTS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(224, 0, 0, 1)), 9);
 
 fn interface_mtu(interface: &str) -> Option<usize> {

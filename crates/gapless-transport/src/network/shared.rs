@@ -1,4 +1,4 @@
-//! [`SharedDatagrams`]: one carrier for two agents, so that what they send comes from one address.
+//! [`SharedDatagrams`]: one carrier for two agents, so that both send from one address.
 
 use super::datagrams::{Datagrams, Peer};
 use super::route::Route;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A carrier that several agents use.
 pub struct SharedDatagrams<S> {
     carrier: Arc<Mutex<S>>,
-    /// A descriptor of the same socket, which needs no lock to wait for.
+    /// Descriptor of the same socket, which can be waited for without the lock.
     descriptor: Option<Arc<rustix::fd::OwnedFd>>,
     local_address: Peer,
 }
@@ -33,7 +33,7 @@ impl<S: Datagrams> SharedDatagrams<S> {
     }
 
     fn lock(&self) -> MutexGuard<'_, S> {
-        // A carrier that panicked in a call has taken a packet or has not: both happen on networks.
+        // A carrier that panicked in a call has taken the packet or not: both can happen on a network.
         self.carrier.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,24 +1,23 @@
-//! [`TcpConnection`]: one TCP connection that never blocks, with a bounded buffer in each direction. The layers above
-//! give the bytes their meaning.
+//! [`TcpConnection`]: one TCP connection that never blocks, with a bounded buffer in each direction. Higher layers interpret the bytes.
 
 use crate::sockets::{SocketRead, TcpSocket};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io;
 use std::net::SocketAddr;
 
-/// The result of one look at a connection.
+/// Result of one receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// So many bytes more than before.
+    /// Number of new bytes.
     Bytes(usize),
     Nothing,
     /// The buffer is full; the rest waits until some of it is consumed.
     Full,
-    /// The other side sends no more.
+    /// The other side has ended its stream.
     End,
 }
 
-/// Bytes that come and go in order, in memory that is taken once.
+/// A byte queue with fixed memory.
 #[derive(Debug)]
 struct ByteQueue {
     bytes: Vec<u8>,
@@ -45,10 +44,10 @@ impl ByteQueue {
         }
     }
 
-    /// The free room in one piece.
+    /// Free room as one slice.
     #[inline]
     fn room(&mut self) -> &mut [u8] {
-        // Waiting bytes are moved only where they are few beside the room that this makes.
+        // Waiting bytes are moved only if they are few compared to the room gained.
         if self.start > 0 && (self.end == self.bytes.len() || self.start > self.bytes.len() / 2) {
             self.bytes.copy_within(self.start..self.end, 0);
             self.end -= self.start;
@@ -81,19 +80,19 @@ pub struct TcpConnection {
 }
 
 impl TcpConnection {
-    /// Begins to connect to `peer`, with buffers of so many bytes. The first calls of [`TcpConnection::receive`] and
-    /// [`TcpConnection::send`] show whether it works out; until then nothing comes and nothing goes.
+    /// Starts connecting to `peer`, with buffers of these sizes in bytes. The first calls of [`TcpConnection::receive`] and
+    /// [`TcpConnection::send`] show the outcome; until then no bytes move.
     ///
     /// # Errors
-    /// The operating system's, if it knows at once.
+    /// An error of the operating system, if it is known at once.
     pub fn connect(peer: SocketAddr, incoming_bytes: usize, outgoing_bytes: usize) -> io::Result<Self> {
         Ok(Self::with(TcpSocket::dial(peer, 0)?, peer, incoming_bytes, outgoing_bytes))
     }
 
-    /// Takes over a connection that was accepted.
+    /// Wraps an accepted connection.
     ///
     /// # Errors
-    /// The operating system's.
+    /// An error of the operating system.
     pub fn over(socket: OwnedFd, peer: SocketAddr, incoming_bytes: usize, outgoing_bytes: usize) -> io::Result<Self> {
         Ok(Self::with(TcpSocket::over(socket)?, peer, incoming_bytes, outgoing_bytes))
     }
@@ -103,32 +102,32 @@ impl TcpConnection {
         Self { socket, peer, incoming, outgoing }
     }
 
-    /// The other side.
+    /// Address of the other side.
     #[must_use]
     pub const fn peer(&self) -> SocketAddr {
         self.peer
     }
 
-    /// Gives the buffer for received bytes another size, bytes.
+    /// Resizes the receive buffer, bytes.
     ///
     /// # Panics
-    /// If what waits in it does not fit.
+    /// If its contents do not fit.
     pub fn resize_incoming(&mut self, bytes: usize) {
         self.incoming.resize(bytes);
     }
 
-    /// Gives the buffer for bytes to be sent another size, bytes.
+    /// Resizes the send buffer, bytes.
     ///
     /// # Panics
-    /// If what waits in it does not fit.
+    /// If its contents do not fit.
     pub fn resize_outgoing(&mut self, bytes: usize) {
         self.outgoing.resize(bytes);
     }
 
-    /// Looks once at the received bytes.
+    /// Receives once.
     ///
     /// # Errors
-    /// The connection is broken, or never came about.
+    /// The connection failed, or could not be made.
     #[inline]
     pub fn receive(&mut self) -> io::Result<Received> {
         let room = self.incoming.room();
@@ -145,38 +144,38 @@ impl TcpConnection {
         })
     }
 
-    /// The received bytes that are not consumed yet.
+    /// Received bytes that are not consumed yet.
     #[inline]
     #[must_use]
     pub fn incoming(&self) -> &[u8] {
         self.incoming.waiting()
     }
 
-    /// The first `length` received bytes are done with.
+    /// Consumes the first `length` received bytes.
     ///
     /// # Panics
-    /// If fewer have come.
+    /// If fewer have arrived.
     #[inline]
     pub fn consume(&mut self, length: usize) {
         self.incoming.consume(length);
     }
 
-    /// Room for bytes to be sent, as much as there is.
+    /// Free room of the send buffer.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
         self.outgoing.room()
     }
 
-    /// The first `length` bytes of the room were written.
+    /// Adds the first `length` bytes of the room to the send buffer.
     ///
     /// # Panics
-    /// If there was not so much room.
+    /// If there was less room.
     #[inline]
     pub fn commit(&mut self, length: usize) {
         self.outgoing.commit(length);
     }
 
-    /// Queues `bytes` for sending: all of them, or returns `false`.
+    /// Queues all of `bytes` for sending, or returns `false`.
     #[inline]
     pub fn queue(&mut self, bytes: &[u8]) -> bool {
         let Some(place) = self.room().get_mut(..bytes.len()) else { return false };
@@ -185,17 +184,17 @@ impl TcpConnection {
         true
     }
 
-    /// Bytes that are still to be sent.
+    /// Number of bytes still to be sent.
     #[inline]
     #[must_use]
     pub const fn unsent(&self) -> usize {
         self.outgoing.end - self.outgoing.start
     }
 
-    /// Sends what the operating system takes. Whether that was all.
+    /// Sends as many bytes as the operating system takes. Returns whether that was all.
     ///
     /// # Errors
-    /// The connection is broken, or never came about.
+    /// The connection failed, or could not be made.
     #[inline]
     pub fn send(&mut self) -> io::Result<bool> {
         while self.unsent() > 0 {
@@ -207,7 +206,7 @@ impl TcpConnection {
         Ok(true)
     }
 
-    /// Tells the other side that nothing more comes after the queued bytes.
+    /// Tells the other side that nothing follows the queued bytes.
     pub fn finish(&self) {
         self.socket.finish();
     }
@@ -233,7 +232,7 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
-    fn bytes_pass_in_order_through_small_buffers() {
+    fn small_buffers_keep_byte_order() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut near = TcpConnection::connect(listener.local_addr().unwrap(), 7, 5).unwrap();
         let (mut far, _) = listener.accept().unwrap();
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_listens_the_first_look_says_so() {
+    fn refused_connection_fails_at_once() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);

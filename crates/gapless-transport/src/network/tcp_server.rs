@@ -1,8 +1,7 @@
-//! [`TcpServer`]: a listening port and the connections that came to it, for an agent that asks now and then what is
-//! new. One system call reports all of them.
+//! [`TcpServer`]: a listening port and its connections, for a polling agent. One system call reports the events of all.
 //!
-//! The operating system reports each change once (edge-triggered `epoll`), and it is remembered here until a read or a
-//! write finds nothing more to do. So a connection that is not read for a while costs no calls meanwhile.
+//! The operating system reports each change once (edge-triggered `epoll`), and the server remembers it until a read or write finds nothing
+//! more to do. So a connection that is not read for a while costs no system calls.
 
 use super::tcp::{Received, TcpConnection};
 use crate::TransportError;
@@ -15,20 +14,20 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpListener};
 
-/// A connection, and the caller's state of it.
+/// A connection, with the caller's state.
 pub struct Slot<T> {
     pub connection: TcpConnection,
-    /// The caller's state of it.
+    /// The caller's state.
     pub state: T,
     may_read: bool,
     may_write: bool,
 }
 
 impl<T> Slot<T> {
-    /// As [`TcpConnection::receive`], where there may be something.
+    /// Like [`TcpConnection::receive`], if there may be bytes.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`TcpConnection::receive`].
     #[inline]
     pub fn receive(&mut self) -> io::Result<Received> {
         if !self.may_read {
@@ -39,10 +38,10 @@ impl<T> Slot<T> {
         Ok(received)
     }
 
-    /// As [`TcpConnection::send`], where there may be room.
+    /// Like [`TcpConnection::send`], if there may be room.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`TcpConnection::send`].
     #[inline]
     pub fn send(&mut self) -> io::Result<bool> {
         if self.connection.unsent() > 0 && self.may_write {
@@ -52,16 +51,16 @@ impl<T> Slot<T> {
     }
 }
 
-/// The result of a look at the port.
+/// Result of a look at the port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Came {
     /// Events of connections, and new connections.
     pub events: usize,
-    /// Connections that were closed at once, because there are too many.
+    /// Connections closed at once because of the limit.
     pub refused: u64,
 }
 
-/// A port and its connections.
+/// A listening port and its connections.
 pub struct TcpServer<T> {
     listener: TcpListener,
     local_address: SocketAddr,
@@ -72,28 +71,28 @@ pub struct TcpServer<T> {
     next_look_ns: u64,
     /// Time of the last event.
     heard_ns: u64,
-    /// Somebody may be waiting at the port.
+    /// Whether connections may be waiting at the port.
     may_accept: bool,
     next_accept_ns: u64,
     warnings: Warnings,
 }
 
-/// The port's token; those of connections are indices.
+/// Token of the port; those of connections are indices.
 const PORT: u64 = u64::MAX;
-/// Events taken at one look.
+/// Limit on events taken in one look.
 const EVENTS_MAX: usize = 64;
-/// Connections accepted at one look.
+/// Limit on connections accepted in one look.
 const ACCEPTS_MAX: usize = 16;
-/// The system is asked again after this part of the time in which nothing has happened: its answer costs a good part of a
-/// microsecond, and an event is noticed late by a quarter of what it took to come.
+/// The system is asked again after the quiet time divided by this. A call costs most of a microsecond, and an event is seen late by at most
+/// a quarter of the time before it.
 const LOOK_DIVISOR: u64 = 4;
-/// The longest time between two looks, ns.
+/// Longest time between two looks, ns.
 const LOOK_INTERVAL_NS_MAX: u64 = 20_000;
-/// After the system had no descriptor left, ns.
+/// Pause after the system ran out of descriptors, ns.
 const ACCEPT_PAUSE_NS: u64 = 100_000_000;
 
 impl<T> TcpServer<T> {
-    /// Listens at `local`; port 0 is any free one.
+    /// Listens at `local`; port 0 picks a free one.
     ///
     /// # Errors
     /// The operating system's.
@@ -121,7 +120,7 @@ impl<T> TcpServer<T> {
         })
     }
 
-    /// Where it listens.
+    /// Address that it listens on.
     #[must_use]
     pub const fn local_address(&self) -> SocketAddr {
         self.local_address
@@ -132,10 +131,10 @@ impl<T> TcpServer<T> {
         self.connections
     }
 
-    /// Asks the system what is new; `make` opens a new connection over its socket.
+    /// Asks the system for events; `make` wraps the socket of a new connection.
     ///
     /// # Errors
-    /// The operating system's, of a kind that another try does not mend.
+    /// An error of the operating system that a retry cannot fix.
     pub fn look(
         &mut self,
         now_ns: u64,
@@ -186,7 +185,7 @@ impl<T> TcpServer<T> {
             let (stream, peer) = match accept(&self.listener) {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // A peer that has hung up meanwhile, or a signal.
+                // The peer has disconnected again, or a signal.
                 Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
                     continue;
                 }
@@ -210,7 +209,7 @@ impl<T> TcpServer<T> {
             let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
             let watched = epoll::add(&self.epoll, &connection, EventData::new_u64(index as u64), flags);
             if let Err(error) = watched {
-                // For want of memory, or of watches for this user: a caller must not end those that are served.
+                // Out of memory, or of watches for this user: a new connection must not end the existing ones.
                 self.warnings.warn(now_ns, || format!("the connection of {peer} cannot be watched: {error}"));
                 refused += 1;
                 continue;
@@ -226,12 +225,12 @@ impl<T> TcpServer<T> {
         refused
     }
 
-    /// Visits every connection; those for which `visit` returns `false` are closed.
+    /// Visits every connection; closes those for which `visit` returns `false`.
     #[inline]
     pub fn retain(&mut self, mut visit: impl FnMut(&mut Slot<T>) -> bool) {
         for place in &mut self.slots {
             if place.as_mut().is_some_and(|slot| !visit(slot)) {
-                // Closing it takes it out of the epoll, too.
+                // Closing it also removes it from the epoll.
                 *place = None;
                 self.connections -= 1;
             }
@@ -244,7 +243,7 @@ impl<T> TcpServer<T> {
 }
 
 impl<T> AsFd for TcpServer<T> {
-    /// Readable when [`TcpServer::look`] has something to tell.
+    /// Readable when [`TcpServer::look`] has events.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }
@@ -265,12 +264,12 @@ mod tests {
         server.look(now_ns, |socket, peer| Ok((TcpConnection::over(socket, peer, 8, 8)?, ()))).unwrap().events
     }
 
-    /// Waits until the server has something to tell.
+    /// Waits until the server has events.
     fn wait(server: &TcpServer<()>) {
         poll(&mut [PollFd::new(server, PollFlags::IN)], None).unwrap();
     }
 
-    /// A server that has accepted the client at `now_ns`, and was told that it may write.
+    /// A server that has accepted the client at `now_ns`, and knows that it may write.
     fn connected(now_ns: u64) -> (TcpServer<()>, TcpConnection) {
         let mut server = server();
         let client = TcpConnection::connect(server.local_address(), 8, 8).unwrap();
@@ -290,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_are_dense_after_an_event_then_rare() {
+    fn looks_get_rarer_after_an_event() {
         let (mut server, mut client) = connected(1_000_000);
         let mut say = |server: &TcpServer<()>| {
             client.queue(b"a");

@@ -1,10 +1,9 @@
-//! [`UdpSocket`]: packets by UDP, many of them for one passage through the kernel where it can.
+//! [`UdpSocket`]: packets by UDP, many of them in one call through the kernel if possible.
 //!
-//! Passing the kernel's network stack costs 1 to 2 µs, whether with one packet or with 64 of equal
-//! length that the kernel cuts apart at its far end (`UDP_SEGMENT`; the last may be shorter). The
-//! receiving kernel keeps or makes them one (`UDP_GRO`), and one call takes them all. The length to
-//! cut at is set on the socket, and only when it changes: unlike a control message with each call it
-//! costs nothing when packets stay as long as they were.
+//! Passing the kernel's network stack costs 1 to 2 µs, for one packet or for 64 of equal length that the kernel splits at its far end
+//! (`UDP_SEGMENT`; the last may be shorter). The receiving kernel keeps or joins them (`UDP_GRO`), and one call takes them all. The segment
+//! length is set on the socket, and only when it changes: unlike a control message with each call, it costs nothing while the length stays
+//! the same.
 
 use super::datagrams::{Datagrams, PACKET_LENGTH_MAX, Peer, SendRefused, check_even, check_uneven};
 use super::route::Route;
@@ -20,49 +19,48 @@ use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, send, sendmmsg, sendt
 use std::fmt;
 use std::io::{self, IoSlice};
 
-/// Packets that the kernel cuts out of one message, at most. Newer ones take 128.
+/// Limit on segments of one message. Newer kernels take 128.
 const SEGMENTS_MAX: usize = 64;
-/// Packets that are handed over in one call where each is a message of its own.
+/// Limit on packets of one call that sends each as a message of its own.
 const MESSAGES_PER_CALL: usize = 32;
 
-/// The directions that pass the kernel many packets at a time.
+/// Directions in which the kernel handles many packets at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offload {
-    /// Packets that are sent. Ends when an interface turns out to be unable.
+    /// Sending. Ends when an interface turns out not to support it.
     pub send: bool,
-    /// Packets that are received. Begins when packets queue up for the first time.
+    /// Receiving. Begins when packets queue up for the first time.
     pub receive: bool,
 }
 
 pub struct UdpSocket {
     socket: OwnedFd,
     local: Peer,
-    /// Where it was asked to listen.
+    /// Requested local address.
     asked: Peer,
-    /// With whom alone it talks.
+    /// Its only peer.
     peer: Option<Peer>,
-    /// Whether the kernel knows that.
+    /// Whether the socket is connected to the peer.
     is_connected: bool,
     /// Whether packets are sent joined.
     joins: bool,
-    /// Where the kernel cuts what is sent, bytes; 0 if it does not.
+    /// Current segment length of the kernel, bytes; 0 for none.
     segment_bytes: usize,
-    /// Packets longer than this did not fit an interface when they were joined, bytes.
+    /// Longest segment that fits the interface, bytes; packets longer than that failed when joined.
     segment_bytes_max: usize,
     inbox: Inbox,
 }
 
 impl UdpSocket {
-    /// Opens a socket. Without the kernel's help for joined packets it works all the same;
-    /// [`UdpSocket::offload`] tells.
+    /// Opens a socket. It works without the kernel's support for joined packets too; [`UdpSocket::offload`] shows which is in use.
     ///
     /// # Errors
-    /// Options that contradict each other, an address or interface that is not the host's, and every other refusal of
-    /// the operating system; the text says which step failed.
+    /// Contradictory options, an address or interface that the host does not have, and any other error of the operating system; the text
+    /// names the step that failed.
     pub fn open(options: &UdpOptions) -> io::Result<Self> {
         let socket = open(options)?;
         let wanted = options.segmentation == Segmentation::Auto;
-        // 0 is what it is already: this only asks whether the kernel knows the option.
+        // 0 is the current value: this only asks whether the kernel knows the option.
         let joins = wanted && setsockopt(&socket, UdpGsoSegment, &0).is_ok();
         let inbox = Inbox::new(&socket, options.peer, wanted);
         let peer = options.peer;
@@ -81,7 +79,7 @@ impl UdpSocket {
         Ok(opened)
     }
 
-    /// Connects it to its peer, if it has one and there is a way to there.
+    /// Connects it to its peer, if it has one and there is a route.
     fn connect(&mut self) -> io::Result<()> {
         let Some(peer) = self.peer else { return Ok(()) };
         let connected = connect_to(&self.socket, peer);
@@ -92,36 +90,35 @@ impl UdpSocket {
         Ok(())
     }
 
-    /// The directions that now pass the kernel many packets at a time.
+    /// Directions in which the kernel now handles many packets at a time.
     #[must_use]
     pub fn offload(&self) -> Offload {
         Offload { send: self.joins, receive: self.inbox.joins() }
     }
 
-    /// The packets that were not delivered.
+    /// Counts of packets that were not delivered.
     #[must_use]
     pub fn counters(&self) -> UdpCounters {
         self.inbox.counters()
     }
 
-    /// The size of the receive buffer, bytes, as the kernel counts: twice what was asked for, or
-    /// twice the system's limit.
+    /// Size of the receive buffer as the kernel counts, bytes: twice the requested size, or twice the system's limit.
     ///
     /// # Errors
-    /// The operating system's.
+    /// An error of the operating system.
     pub fn receive_buffer_bytes(&self) -> io::Result<usize> {
         Ok(sockopt::socket_recv_buffer_size(&self.socket)?)
     }
 
-    /// The size of the send buffer, bytes, as the kernel counts.
+    /// Size of the send buffer as the kernel counts, bytes.
     ///
     /// # Errors
-    /// The operating system's.
+    /// An error of the operating system.
     pub fn send_buffer_bytes(&self) -> io::Result<usize> {
         Ok(sockopt::socket_send_buffer_size(&self.socket)?)
     }
 
-    /// How many packets of this length are sent as one message.
+    /// Number of packets of this length that are sent as one message.
     fn segments_max(&self, packet_length: usize) -> usize {
         if !self.joins || packet_length > self.segment_bytes_max {
             return 1;
@@ -129,7 +126,7 @@ impl UdpSocket {
         (PACKET_LENGTH_MAX / packet_length).min(SEGMENTS_MAX)
     }
 
-    /// How many of the next packets are sent as one message: those as long as the first, and a shorter one after them.
+    /// Number of the next packets that are sent as one message: those as long as the first, and a shorter one after them.
     fn run_at(&self, lengths: &[usize]) -> usize {
         let length = lengths[0];
         let packets_max = self.segments_max(length).min(lengths.len());
@@ -138,14 +135,14 @@ impl UdpSocket {
         equal + usize::from(is_followed)
     }
 
-    /// Sends `bytes` as packets of `packet_length` in one message. Returns the bytes taken.
+    /// Sends `bytes` as packets of `packet_length` in one message. Returns the number of bytes taken.
     fn send_run(&mut self, to: Peer, bytes: &[u8], packet_length: usize) -> io::Result<usize> {
         self.cut_at(packet_length);
         let errno = match self.uninterrupted(|this| this.pass(to, bytes)) {
             Err(errno @ (Errno::INVAL | Errno::IO | Errno::MSGSIZE)) => errno,
             sent => return taken(sent, to, packet_length),
         };
-        // The interface cannot, or it is the address that is wrong: one by one tells which.
+        // Either the interface does not support it, or the address is wrong: sending singly shows which.
         let sent = self.send_each(to, bytes, bytes.chunks(packet_length).map(<[u8]>::len))?;
         if sent > 0 && errno == Errno::MSGSIZE {
             // A joined packet, unlike a single one, is not split further to fit the interface.
@@ -158,8 +155,7 @@ impl UdpSocket {
         Ok((sent * packet_length).min(bytes.len()))
     }
 
-    /// Sends one message for each packet, in one call. Returns how many were taken, of the first
-    /// [`MESSAGES_PER_CALL`].
+    /// Sends each packet as a message of its own, in one call. Returns the number taken, of the first [`MESSAGES_PER_CALL`].
     fn send_each(&mut self, to: Peer, bytes: &[u8], lengths: impl Iterator<Item = usize> + Clone) -> io::Result<usize> {
         let longest = lengths.clone().take(MESSAGES_PER_CALL).max().unwrap_or(0);
         let mut rest = bytes;
@@ -190,7 +186,7 @@ impl UdpSocket {
         taken(sent, to, packet.len())
     }
 
-    /// The one call that sends.
+    /// The only system call for sending a single message.
     fn pass(&self, to: Peer, bytes: &[u8]) -> Result<usize, Errno> {
         if self.is_connected && self.peer == Some(to) {
             return send(&self.socket, bytes, SendFlags::empty());
@@ -198,13 +194,13 @@ impl UdpSocket {
         sendto(&self.socket, bytes, SendFlags::empty(), &to)
     }
 
-    /// Makes a call whose packets, the longest of this length, the kernel must not cut.
+    /// Makes a call whose packets, at most `longest` bytes long, the kernel must not split.
     fn plainly<T>(&mut self, longest: usize, call: impl Fn(&Self) -> Result<T, Errno>) -> Result<T, Errno> {
         if longest > self.segment_bytes {
             self.cut_at(0);
         }
         match self.uninterrupted(&call) {
-            // An interface that cannot cut refuses whole packets too while it is asked to.
+            // An interface without segmentation refuses whole packets too while it is switched on.
             Err(Errno::INVAL | Errno::IO | Errno::MSGSIZE) if self.segment_bytes != 0 => {
                 self.cut_at(0);
                 self.uninterrupted(&call)
@@ -213,8 +209,8 @@ impl UdpSocket {
         }
     }
 
-    /// Repeats a call that a signal interrupted, and one whose error may be about an earlier packet: the kernel reports
-    /// it once, so the second answer is about this one.
+    /// Repeats a call that was interrupted by a signal. Also repeats one whose error may belong to an earlier packet: the kernel reports it
+    /// once, so the second result belongs to this packet.
     fn uninterrupted<T>(&self, call: impl Fn(&Self) -> Result<T, Errno>) -> Result<T, Errno> {
         let mut may_be_of_earlier = self.peer.is_some();
         loop {
@@ -229,7 +225,7 @@ impl UdpSocket {
     fn cut_at(&mut self, segment_bytes: usize) {
         if segment_bytes != self.segment_bytes {
             let set = setsockopt(&self.socket, UdpGsoSegment, &(segment_bytes as i32));
-            // It was taken when the socket was opened, and each value below 65,536 is.
+            // The option was accepted when the socket was opened, as is each value below 65,536.
             assert!(set.is_ok(), "the kernel refuses to cut at {segment_bytes} bytes: {set:?}");
             self.segment_bytes = segment_bytes;
         }
@@ -254,7 +250,7 @@ impl Datagrams for UdpSocket {
             match sent {
                 Ok(0) => break,
                 Ok(sent) => done += sent,
-                // The caller meets the error again with the rest.
+                // The caller gets the error with the rest.
                 Err(_) if done > 0 => break,
                 Err(error) => return Err(error),
             }
@@ -329,20 +325,20 @@ impl fmt::Debug for UdpSocket {
     }
 }
 
-/// Where a socket is bound.
+/// Address that a socket is bound to.
 fn local_of(socket: &OwnedFd) -> io::Result<Peer> {
     let name = rustix::net::getsockname(socket).and_then(Peer::try_from);
     name.map_err(failed("reading a socket's address".to_owned()))
 }
 
-/// The interface that refuses a packet for its length, if it is found.
+/// Interface that refuses a packet for its length, if it is found.
 #[cold]
 fn too_narrow(peer: Peer, packet_bytes: usize) -> Option<SendRefused> {
     let narrow = Route::to(peer)?.check(packet_bytes, peer.ip()).err()?;
     Some(SendRefused::TooNarrow { peer, narrow })
 }
 
-/// The length that was taken: nothing if there is no room.
+/// Number of bytes taken: 0 if there is no room.
 fn taken(sent: Result<usize, Errno>, peer: Peer, packet_bytes: usize) -> io::Result<usize> {
     match sent {
         Ok(sent) => Ok(sent),

@@ -1,5 +1,4 @@
-//! [`UdpOptions`]: where a socket listens, which group it joins and how large its buffers are; and making such a
-//! socket.
+//! [`UdpOptions`]: local address, multicast group and buffer sizes of a socket; and creating it.
 
 use super::route::interface_of;
 use rustix::fd::OwnedFd;
@@ -8,33 +7,30 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
-/// How a [`super::UdpSocket`] is made.
+/// Options of a [`super::UdpSocket`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UdpOptions {
-    /// Where to listen. Port 0: the operating system chooses one that is free. With `multicast` only
-    /// the port counts, which should then not be 0, as it may be another group's; the address must be
-    /// the unspecified one of the group's family.
+    /// Address to bind. Port 0: the operating system chooses a free one. With `multicast` only the port counts, which should not be 0 then,
+    /// as a chosen one may belong to another group. The address must be the unspecified one of the group's family.
     pub local: SocketAddr,
-    /// With whom alone it talks: nothing from elsewhere is received, and packets to there are spared the search for
-    /// a route, 0.2 µs each. There need not be a route yet; [`super::Datagrams::renew`] looks for it again.
+    /// Single peer of the socket: packets from elsewhere are not received, and sending saves the route lookup, 0.2 µs each. There need not
+    /// be a route yet; [`super::Datagrams::renew`] looks it up again.
     pub peer: Option<SocketAddr>,
-    /// The group to receive. The socket then receives nothing else, and sockets of other processes may receive the same
-    /// group at the same port.
+    /// Group to receive. The socket then receives nothing else, and sockets of other processes may receive the same group at the same port.
     pub multicast: Option<MulticastGroup>,
-    /// How packets to a group leave.
+    /// Outgoing multicast packets.
     pub multicast_out: MulticastOut,
-    /// The buffer that the operating system should keep for receiving, bytes. It counts its own overhead, which for
-    /// small packets is several times what they hold. The limit is `net.core.rmem_max`, unless the process is
-    /// privileged.
+    /// Size of the operating system's receive buffer, bytes. The system counts its own overhead, which for small packets is several times
+    /// their contents. The limit is `net.core.rmem_max`, unless the process is privileged.
     pub receive_buffer_bytes: usize,
-    /// The buffer that it should keep for sending, bytes; the limit is `net.core.wmem_max`.
+    /// Size of the operating system's send buffer, bytes; the limit is `net.core.wmem_max`.
     pub send_buffer_bytes: usize,
-    /// Whether many packets may pass the kernel as one.
+    /// Whether several packets may pass the kernel as one.
     pub segmentation: Segmentation,
 }
 
 impl UdpOptions {
-    /// A socket at `local`: buffers of 4 MiB and 1 MiB, segmentation where it works.
+    /// A socket at `local`: buffers of 4 MiB and 1 MiB, segmentation if it works.
     #[must_use]
     pub const fn at(local: SocketAddr) -> Self {
         Self {
@@ -48,15 +44,14 @@ impl UdpOptions {
         }
     }
 
-    /// A socket at a port that the operating system chooses, which talks with `peer` alone; otherwise as
-    /// [`UdpOptions::at`].
+    /// A socket with the single peer `peer`, at a port chosen by the operating system; otherwise like [`UdpOptions::at`].
     #[must_use]
     pub fn to(peer: SocketAddr) -> Self {
         let local = SocketAddr::new(unspecified_like(peer.ip()), 0);
         Self { peer: Some(peer), ..Self::at(local) }
     }
 
-    /// A socket that receives `group` at `port`, from `interface`; otherwise as [`UdpOptions::at`].
+    /// A socket that receives `group` at `port`, from `interface`; otherwise like [`UdpOptions::at`].
     #[must_use]
     pub fn of_group(group: IpAddr, port: u16, interface: Interface) -> Self {
         let multicast = Some(MulticastGroup { group, interface });
@@ -64,7 +59,7 @@ impl UdpOptions {
     }
 }
 
-/// The unspecified address of the family of `address`.
+/// Unspecified address of the family of `address`.
 const fn unspecified_like(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -72,34 +67,33 @@ const fn unspecified_like(address: IpAddr) -> IpAddr {
     }
 }
 
-/// A group and where it is received.
+/// A multicast group to receive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MulticastGroup {
     pub group: IpAddr,
-    /// The interface that its packets come in by.
+    /// Incoming interface of its packets.
     pub interface: Interface,
 }
 
-/// How packets to a group leave.
+/// Options of outgoing multicast packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MulticastOut {
-    /// By which interface.
+    /// Outgoing interface.
     pub interface: Interface,
-    /// How many routers they may pass, plus one: 1 stays in the local network. 0 to 255.
+    /// Time to live: the number of routers that they may pass, plus one; 1 stays in the local network. 0 to 255.
     pub hops: u8,
-    /// Whether sockets of this host that have joined get them too. Needed between processes of one
-    /// host.
+    /// Whether sockets of this host that have joined get them too. Needed between processes of one host.
     pub loops_back: bool,
 }
 
-/// One of the host's network interfaces.
+/// A network interface of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Interface {
-    /// The one that the routing table says.
+    /// Chosen by the routing table.
     Default,
-    /// The one that has this address.
+    /// With this address.
     Address(IpAddr),
-    /// The one of this name, for example `eth0`.
+    /// With this name, for example `eth0`.
     Name(String),
 }
 
@@ -113,7 +107,7 @@ impl fmt::Display for Interface {
     }
 }
 
-/// Whether many packets pass the kernel as one.
+/// Whether several packets may pass the kernel as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Segmentation {
     /// Where the kernel and the interface can.
@@ -121,14 +115,14 @@ pub enum Segmentation {
     Off,
 }
 
-/// Makes the socket, without what belongs to segmentation.
+/// Creates the socket, without the settings of segmentation.
 pub(super) fn open(options: &UdpOptions) -> io::Result<OwnedFd> {
     let family = if options.local.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(family, SocketType::DGRAM, flags, Some(ipproto::UDP))
         .map_err(failed("making a UDP socket".to_owned()))?;
     if options.local.is_ipv6() {
-        // One family for each socket, so that a peer has one address only.
+        // One family for each socket, so that a peer has a single address.
         sockopt::set_ipv6_v6only(&socket, true).map_err(failed("making a socket for IPv6 alone".to_owned()))?;
     }
     never_fragment(&socket, family).map_err(failed("asking for packets that are never cut".to_owned()))?;
@@ -151,8 +145,8 @@ pub(super) fn open(options: &UdpOptions) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Bound to the group itself, a socket receives no other group of the same port, and nothing that is
-/// sent to the host alone.
+/// Address to bind for a multicast group. Bound to the group itself, a socket receives no other group of the same port, and no unicast
+/// packets.
 fn group_address(socket: &OwnedFd, options: &UdpOptions, multicast: &MulticastGroup) -> io::Result<SocketAddr> {
     let (group, local) = (multicast.group, options.local);
     let reason = if !group.is_multicast() {
@@ -162,7 +156,7 @@ fn group_address(socket: &OwnedFd, options: &UdpOptions, multicast: &MulticastGr
     } else {
         return match group {
             IpAddr::V4(_) => Ok(SocketAddr::new(group, local.port())),
-            // A group that ends at the network's edge exists once for each network that the host is in.
+            // A group of link scope exists once for each network of the host.
             IpAddr::V6(group) => {
                 let index = index_of(socket, &multicast.interface)
                     .map_err(|source| with_context(format!("finding {}", multicast.interface), &source))?;
@@ -173,8 +167,8 @@ fn group_address(socket: &OwnedFd, options: &UdpOptions, multicast: &MulticastGr
     Err(io::Error::new(io::ErrorKind::InvalidInput, reason))
 }
 
-/// The kernel refuses a packet that is longer than the MTU of its way, and no router cuts it: one lost part would lose
-/// all of it, and no sender would know.
+/// Forbids fragmentation: the kernel refuses a packet longer than the MTU of its route, and routers do not split it. Losing one fragment
+/// would lose the whole packet, and no sender would notice.
 fn never_fragment(socket: &OwnedFd, family: AddressFamily) -> Result<(), rustix::io::Errno> {
     if family == AddressFamily::INET {
         sockopt::set_ip_mtu_discover(socket, sockopt::Ipv4PathMtuDiscovery::DO)
@@ -185,7 +179,7 @@ fn never_fragment(socket: &OwnedFd, family: AddressFamily) -> Result<(), rustix:
 
 fn set_buffers(socket: &OwnedFd, options: &UdpOptions) -> io::Result<()> {
     let (receive_bytes, send_bytes) = (options.receive_buffer_bytes, options.send_buffer_bytes);
-    // Beyond the system's limit only with privileges; without them the limit is silently the size.
+    // Beyond the system's limit only with privileges; otherwise the limit is used silently.
     if sockopt::set_socket_recv_buffer_size_force(socket, receive_bytes).is_err() {
         sockopt::set_socket_recv_buffer_size(socket, receive_bytes)
             .map_err(failed(format!("setting a receive buffer of {receive_bytes} bytes")))?;
@@ -235,7 +229,7 @@ fn send_by(socket: &OwnedFd, family: AddressFamily, out: &MulticastOut) -> io::R
     Ok(())
 }
 
-/// The number that the kernel knows an interface by; 0 lets it choose.
+/// Index of an interface in the kernel; 0 lets it choose.
 fn index_of(socket: &OwnedFd, interface: &Interface) -> io::Result<u32> {
     match interface {
         Interface::Default => Ok(0),

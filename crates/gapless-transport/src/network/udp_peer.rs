@@ -1,6 +1,5 @@
-//! Connects a [`super::UdpSocket`] to one peer, and handles the errors that it receives because of that. The kernel
-//! reports to a connected socket, at whichever call comes next, the error of an earlier packet; a socket that is not
-//! connected never receives it.
+//! Connecting a [`super::UdpSocket`] to one peer, and handling the resulting errors. The kernel reports the error of an earlier packet to a
+//! connected socket, at its next call; an unconnected socket never receives it.
 
 use super::Peer;
 use rustix::fd::OwnedFd;
@@ -8,17 +7,17 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, bind, connect, connect_unspec, getsockname, recv, sockopt};
 use std::net::SocketAddr;
 
-/// A packet that waits takes at least so much of the receive buffer, with the kernel's own notes.
+/// Minimum size of a waiting packet in the receive buffer, with the kernel's metadata, bytes.
 const WAITING_BYTES_MIN: usize = 512;
 
-/// Connects a bound socket to `peer`. Returns whether it is connected: it is not while there is no way to there.
+/// Connects a bound socket to `peer`. Returns whether it is connected: it is not without a route.
 pub(super) fn connect_to(socket: &OwnedFd, peer: Peer) -> Result<bool, Errno> {
     match connect(socket, &peer) {
         Ok(()) => {}
         Err(Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::NETDOWN | Errno::ADDRNOTAVAIL) => return Ok(false),
         Err(errno) => return Err(errno),
     }
-    // Earlier packets may be from anybody; from now on packets are not asked for their sender.
+    // Earlier packets may be from any sender; later ones are not checked for it.
     let waiting_max = sockopt::socket_recv_buffer_size(socket)? / WAITING_BYTES_MIN;
     for _ in 0..waiting_max {
         if recv(socket, &mut [0; 1][..], RecvFlags::empty()) == Err(Errno::AGAIN) {
@@ -28,25 +27,25 @@ pub(super) fn connect_to(socket: &OwnedFd, peer: Peer) -> Result<bool, Errno> {
     Ok(true)
 }
 
-/// Lets go of the peer, and with it of the host's address that was chosen when the socket was connected. The port, that
-/// of `local`, stays the same unless another socket has taken it meanwhile.
+/// Disconnects from the peer, and from the host's address that was chosen by connecting. The port, that of `local`, stays the same unless
+/// another socket has taken it meanwhile.
 pub(super) fn disconnect(socket: &OwnedFd, local: SocketAddr, unconnected: SocketAddr) -> Result<(), Errno> {
     connect_unspec(socket)?;
     let bound = Peer::try_from(getsockname(socket)?)?;
     if bound.port() != 0 {
         return Ok(());
     }
-    // The kernel takes back a port that it has chosen itself.
+    // The kernel releases a port that it has chosen itself.
     match bind(socket, &SocketAddr::new(unconnected.ip(), local.port())) {
         Err(Errno::ADDRINUSE) => bind(socket, &SocketAddr::new(unconnected.ip(), 0)),
         bound => bound,
     }
 }
 
-/// Whether an error only tells that a packet of ours did not arrive: nobody there, no way to there, not allowed to pass,
-/// too long for a part of the way. The next packet may arrive, and this one is asked for or sent again.
+/// Whether an error only means that an earlier packet was not delivered: no listener, no route, forbidden, or too long for a part of the
+/// path. The next packet may arrive, and the lost one is requested or resent.
 ///
-/// They are what Linux makes of the messages of ICMP and ICMPv6, and of routes and filters of its own.
+/// These are the errors that Linux makes of ICMP and ICMPv6 messages, and of its own routes and filters.
 pub(super) const fn is_lost_packet(errno: Errno) -> bool {
     matches!(
         errno,
@@ -69,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_icmp_tells_is_a_lost_packet() {
+    fn icmp_errors_are_lost_packets() {
         // icmp_err_convert of net/ipv4/icmp.c, and icmpv6_err_convert of net/ipv6/icmp.c.
         let reported = [
             Errno::NETUNREACH,
@@ -89,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_the_socket_is_no_lost_packet() {
+    fn socket_errors_are_not_lost_packets() {
         for errno in [Errno::AGAIN, Errno::INTR, Errno::BADF, Errno::NOTSOCK, Errno::INVAL, Errno::FAULT, Errno::NOMEM]
         {
             assert!(!is_lost_packet(errno), "{errno:?}");

@@ -1,5 +1,5 @@
-//! [`Inbox`]: how a [`super::UdpSocket`] looks for packets. The plainest call while they come singly,
-//! as an answer does that somebody waits for; many packets for each call while they queue up.
+//! [`Inbox`]: receiving of a [`super::UdpSocket`]. It uses the simplest call while packets arrive singly, like an awaited answer, and many
+//! packets for each call while they queue up.
 
 use super::Peer;
 use super::udp_peer::is_lost_packet;
@@ -12,55 +12,54 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv, recvfrom};
 use std::io::IoSliceMut;
 
-/// The most that one message can bring, bytes: no packet is longer, and the kernel joins no more.
+/// Limit on the contents of one message, bytes: no packet is longer, and the kernel joins no more.
 const MESSAGE_BYTES_MAX: usize = 1 << 16;
 /// Messages for each call while they queue up.
 const MESSAGES_PER_CALL: usize = 16;
-/// After so many looks one after the other that found something it is worth asking for many packets at once. It need
-/// not mean that they queue up: a receiver that answers each packet may find the next one there when the answer is
-/// sent.
+/// Number of consecutive successful reads after which many packets are requested at once. It need not mean that they queue up: a receiver
+/// that answers each packet may find the next one when the answer is sent.
 const FRUITFUL_LOOKS: u32 = 8;
-/// So many messages for one call mean that packets queue up.
+/// Messages in one call that show that packets queue up.
 const QUEUED_MESSAGES: usize = 4;
-/// Room for two control messages, the length of joined packets and the count of overflows, 24 each.
+/// Room for two control messages, the length of joined packets and the count of overflows, 24 bytes each.
 const CONTROL_BYTES: usize = 48;
 
 type Take<'a> = &'a mut dyn FnMut(Peer, &[u8]);
 
-/// The packets that a socket did not deliver.
+/// Counts of packets that a socket did not deliver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UdpCounters {
-    /// Packets that did not fit the buffer that they were received to.
+    /// Packets longer than the receive buffer.
     pub truncated: u64,
-    /// How often the receive buffer was too full for arriving packets, as last reported, which is with a later packet,
-    /// and only after packets have queued up. Joined packets count as one.
+    /// Times that the receive buffer was too full for arriving packets. Reported with a later packet, and only after packets have queued
+    /// up. Joined packets count as one.
     pub overflowed: u64,
 }
 
-/// Where a socket's packets are received to, and how.
+/// Receive buffers of a socket, and its way of receiving.
 pub(super) struct Inbox {
-    /// Taken from the operating system page by page, when first written to.
+    /// Allocated by the operating system page by page, when first written to.
     buffers: Box<[u8]>,
     control: Control,
     senders: Senders,
     fruitful_looks: u32,
-    /// The kernel may join packets, once they queue up.
+    /// Whether the kernel may join packets, once they queue up.
     may_join: bool,
     joins: bool,
     counters: UdpCounters,
 }
 
-/// The senders whose packets are taken.
+/// Senders whose packets are accepted.
 #[derive(Clone, Copy)]
 struct Senders {
-    /// The peer's alone, if there is one.
+    /// Only the peer, if there is one.
     peer: Option<Peer>,
-    /// The kernel sees to that.
+    /// Whether the kernel filters the senders.
     is_connected: bool,
 }
 
 impl Senders {
-    /// The sender of a packet from there; `None` if it is not to be taken. The peer goes by the name that it was given.
+    /// Sender of a packet; `None` if it is not accepted. The peer keeps the name that it was given.
     fn name(self, from: impl FnOnce() -> Option<Peer>) -> Option<Peer> {
         match self.peer {
             Some(peer) if self.is_connected => Some(peer),
@@ -70,13 +69,13 @@ impl Senders {
     }
 }
 
-/// Aligned as the headers of control messages must be.
+/// Aligned as the headers of control messages require.
 #[repr(align(8))]
 struct Control([u8; CONTROL_BYTES]);
 
 impl Inbox {
     pub(super) fn new(socket: &OwnedFd, peer: Option<Peer>, may_join: bool) -> Self {
-        // Without it overflows are not counted, and nothing else is different.
+        // Without it, overflows are not counted; nothing else differs.
         let _ = setsockopt(socket, RxqOvfl, &1);
         Self {
             buffers: vec![0; MESSAGE_BYTES_MAX * MESSAGES_PER_CALL].into_boxed_slice(),
@@ -89,7 +88,7 @@ impl Inbox {
         }
     }
 
-    /// Whether the kernel delivers what comes from the peer alone.
+    /// Sets whether the kernel delivers only packets of the peer.
     pub(super) fn set_connected(&mut self, is_connected: bool) {
         self.senders.is_connected = is_connected;
     }
@@ -103,7 +102,7 @@ impl Inbox {
         self.joins
     }
 
-    /// Takes what one call brings; returns how many packets.
+    /// Receives with one call; returns the number of packets.
     pub(super) fn look(&mut self, socket: &OwnedFd, take: Take<'_>) -> Result<usize, Errno> {
         loop {
             let found = if self.fruitful_looks >= FRUITFUL_LOOKS {
@@ -114,7 +113,7 @@ impl Inbox {
                 self.take_one(socket, take)
             };
             match found {
-                // Only useless packets came; there may be more after them.
+                // Only ignored packets arrived; more may follow.
                 Ok(0) => {}
                 Ok(packets) => {
                     self.fruitful_looks = self.fruitful_looks.saturating_add(1);
@@ -125,16 +124,16 @@ impl Inbox {
                     return Ok(0);
                 }
                 Err(Errno::INTR) => {}
-                // Reported once; the next look brings the packets after it.
+                // Reported once; the next read gets the packets after it.
                 Err(errno) if self.senders.peer.is_some() && is_lost_packet(errno) => {}
                 Err(errno) => return Err(errno),
             }
         }
     }
 
-    /// Receiving joined packets needs the dearer call for every packet from then on, 0.2 µs more than the plain one and
-    /// 0.1 µs more where there is none, so it begins when it pays. It never ends: packets that are joined already and
-    /// wait would be received without the place where to cut them.
+    /// Starts receiving joined packets. From then on every packet needs the more expensive call, 0.2 µs more than the simple one, 0.1 µs
+    /// more if none is there. So it starts only when it pays. It never ends: waiting packets that are joined already would be received
+    /// without their segment length.
     fn begin_to_join(&mut self, socket: &OwnedFd) {
         if self.may_join && !self.joins {
             self.joins = setsockopt(socket, UdpGroSegment, &true).is_ok();
@@ -144,7 +143,7 @@ impl Inbox {
 
     fn take_one(&mut self, socket: &OwnedFd, take: Take<'_>) -> Result<usize, Errno> {
         let buffer = &mut self.buffers[..MESSAGE_BYTES_MAX];
-        // With this flag the length is that of the packet, also where the buffer is shorter.
+        // With this flag the length is that of the packet, even if the buffer is shorter.
         let (length, from) = if self.senders.is_connected {
             let (_, length) = recv(socket, &mut *buffer, RecvFlags::TRUNC)?;
             (length, None)
@@ -169,9 +168,8 @@ impl Inbox {
     }
 
     fn take_many(&mut self, socket: &OwnedFd, take: Take<'_>) -> Result<usize, Errno> {
-        // Made anew for each call, which is nothing beside the packets that it brings: nix does not
-        // restore the lengths of the control buffers, so a second use of the headers would receive
-        // joined packets without the place where to cut them (nix-rust/nix#2813).
+        // Created for each call, which is cheap compared to its packets: nix does not restore the lengths of the control buffers. A second
+        // use of the headers would receive joined packets without their segment length (nix-rust/nix#2813).
         let control = Some(vec![0; CONTROL_BYTES]);
         let mut headers = MultiHeaders::<SockaddrStorage>::preallocate(MESSAGES_PER_CALL, control);
         let mut buffers = self.buffers.chunks_exact_mut(MESSAGE_BYTES_MAX);
@@ -194,7 +192,7 @@ impl Inbox {
     }
 }
 
-/// Hands over the packets of a message, which may be several joined ones.
+/// Passes on the packets of a message, which may be several joined ones.
 fn cut(
     message: &RecvMsg<'_, '_, SockaddrStorage>,
     senders: Senders,
@@ -210,7 +208,7 @@ fn cut(
             _ => {}
         }
     }
-    // Without whole control messages it is not known where the packets end.
+    // Without complete control messages the ends of the packets are unknown.
     if message.flags.intersects(MsgFlags::MSG_TRUNC | MsgFlags::MSG_CTRUNC) {
         counters.truncated += 1;
         return 0;
@@ -246,14 +244,14 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn without_a_connection_only_the_peer_is_heard() {
+    fn unconnected_socket_filters_senders() {
         let end = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let (peer, stranger) = (end(), end());
         let name = peer.local_addr().unwrap();
         let socket = open(&UdpOptions::at(Peer::new(Ipv4Addr::LOCALHOST.into(), 0))).unwrap();
         let here = Peer::try_from(rustix::net::getsockname(&socket).unwrap()).unwrap();
         let mut inbox = Inbox::new(&socket, Some(name), true);
-        // Singly, few for each look, many, then joined.
+        // Singly, few for each read, many, then joined.
         for (fruitful_looks, strangers, joins) in
             [(0, 1, false), (FRUITFUL_LOOKS, 1, false), (FRUITFUL_LOOKS, 2, true), (0, 1, true)]
         {
@@ -271,10 +269,10 @@ mod tests {
                 inbox.look(&socket, &mut |from, packet| packets.push((from, packet.to_vec()))).unwrap();
                 assert!(Instant::now() < deadline, "nothing has come");
             }
-            // Takes the packets after it, until nothing is left.
+            // Reads the packets after it, until none is left.
             while inbox.look(&socket, &mut |from, packet| packets.push((from, packet.to_vec()))).unwrap() > 0 {}
             assert_eq!(packets, [(name, b"known".to_vec())]);
-            assert_eq!(inbox.joins(), joins, "{strangers} before and behind");
+            assert_eq!(inbox.joins(), joins, "{strangers} before and after");
         }
         assert_eq!(inbox.counters().truncated, 0);
     }

@@ -1,21 +1,21 @@
-//! [`Address`]: where a connection goes to, or comes from. The form of addresses in text.
+//! [`Address`]: address of a connection, and its text form.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The prefix of an address of shared memory.
+/// Prefix of a shared memory address.
 pub const SHARED_MEMORY_PREFIX: &str = "shm:";
-/// The longest path of a Unix socket that Linux takes, bytes.
+/// Longest path of a Unix socket in Linux, bytes.
 const PATH_LENGTH_MAX: usize = 107;
 
-/// Where a connection goes to, or comes from.
+/// Address of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A host and a port.
     Network(SocketAddr),
-    /// The Unix socket by which memory comes to be shared.
+    /// Unix socket over which the memory is shared.
     SharedMemory(Arc<Path>),
 }
 
@@ -28,10 +28,10 @@ impl fmt::Display for Address {
     }
 }
 
-/// The path in an address of shared memory, `shm:/run/orders/2`; `None` if it is another one.
+/// Path in a shared memory address, `shm:/run/orders/2`; `None` for another kind of address.
 ///
 /// # Errors
-/// The error of an address that is no valid path of shared memory.
+/// Fault of a shared memory address with an invalid path.
 pub fn shared_memory_path(address: &str) -> Result<Option<PathBuf>, &'static str> {
     let Some(path) = address.strip_prefix(SHARED_MEMORY_PREFIX) else { return Ok(None) };
     if !path.starts_with('/') || path.ends_with('/') || path.contains('\0') {
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_of_shared_memory_are_absolute_and_short() {
+    fn shared_memory_path_is_validated() {
         assert_eq!(shared_memory_path("10.0.0.1:1"), Ok(None));
         assert_eq!(shared_memory_path("shm:/run/a"), Ok(Some("/run/a".into())));
         for wrong in ["shm:", "shm:a", "shm:/", "shm:/run/", "shm:/a\0b"] {

@@ -1,24 +1,24 @@
-//! What every carrier has in common: [`SocketRead`], the result of a look at a connection of bytes, and the look whether somebody connects.
+//! Common parts of all carriers of bytes: [`SocketRead`], the result of a read, and checking for a connecting peer.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
 use std::io;
 
-/// The result of one look at a socket.
+/// Result of one read of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketRead {
-    /// So many bytes.
+    /// Number of bytes.
     Bytes(usize),
-    /// Nothing now.
+    /// No bytes now.
     Nothing,
-    /// The other side sends no more.
+    /// The other side has ended its stream.
     End,
 }
 
-/// Whether somebody connects. To accept in vain costs the kernel a socket that it makes and drops: who looks often asks first.
+/// Checks whether a peer is connecting. A failing accept makes the kernel create and drop a socket, so frequent callers check first.
 ///
 /// # Errors
-/// [`io::ErrorKind::WouldBlock`] where nobody does; the operating system's.
+/// [`io::ErrorKind::WouldBlock`] if none is; an error of the operating system.
 pub fn check_connecting(listener: impl AsFd) -> io::Result<()> {
     match poll(&mut [PollFd::new(&listener, PollFlags::IN)], Some(&Timespec::default()))? {
         0 => Err(io::ErrorKind::WouldBlock.into()),

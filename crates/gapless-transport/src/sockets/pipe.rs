@@ -1,5 +1,5 @@
-//! [`Network`]: where connections come from, if not from the operating system. A simulator's network is one; the
-//! handshake, the framing and everything above are the same.
+//! [`Network`]: source of connections outside of the operating system, such as a simulator's network. Handshake, framing and all higher
+//! layers are the same.
 
 use super::bytes::SocketRead;
 use rustix::fd::AsFd;
@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// The factory of pipes for connections.
+/// Factory of connections.
 #[derive(Clone, Debug, Default)]
 pub enum Network {
     /// TCP of the operating system.
@@ -31,50 +31,49 @@ impl PartialEq for Network {
 
 impl Eq for Network {}
 
-/// A network of one's own. Its addresses are those of the configuration.
+/// A network of the application. Its addresses are those of the configuration.
 pub trait Pipes: Debug + Send + Sync {
-    /// Begins to connect to `address`; the pipe's first calls show whether it works out.
+    /// Starts connecting to `address`; the pipe's first calls show the outcome.
     ///
     /// # Errors
-    /// It is known at once that it does not.
+    /// The failure, if it is known at once.
     fn dial(&self, address: SocketAddr) -> io::Result<Box<dyn Pipe>>;
 
-    /// Listens.
+    /// Listens at `address`.
     ///
     /// # Errors
-    /// Somebody does already.
+    /// The address is in use.
     fn listen(&self, address: SocketAddr) -> io::Result<Box<dyn PipeListener>>;
 }
 
-/// A connection of bytes that never blocks. Its descriptor becomes readable when there is something to do; one that is
-/// polled by hand may have any.
+/// A byte stream that never blocks. Its descriptor becomes readable when there is work; a pipe polled by hand may have any descriptor.
 pub trait Pipe: AsFd + Debug + Send {
-    /// Fills `room`, which is not empty, with received bytes; 0 when the other side sends no more.
+    /// Fills `room`, which is not empty, with received bytes; 0 after the other side has ended its stream.
     ///
     /// # Errors
-    /// [`ErrorKind::WouldBlock`] when there is nothing now; any other says that it is broken.
+    /// [`ErrorKind::WouldBlock`] if there are no bytes now; any other error means that the pipe is broken.
     fn receive(&mut self, room: &mut [u8]) -> io::Result<usize>;
 
-    /// Sends the first of `bytes`: how many were taken.
+    /// Sends the first of `bytes`; returns the number taken.
     ///
     /// # Errors
-    /// [`ErrorKind::WouldBlock`] when nothing is taken now; any other says that it is broken.
+    /// [`ErrorKind::WouldBlock`] if none are taken now; any other error means that the pipe is broken.
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Tells the other side that nothing more comes after the sent bytes.
+    /// Tells the other side that nothing follows the sent bytes.
     fn finish(&self);
 }
 
-/// Where others connect to.
+/// A listening address.
 pub trait PipeListener: AsFd + Debug + Send {
-    /// The next connection, and from where it comes.
+    /// Next connection, and its source.
     ///
     /// # Errors
-    /// [`ErrorKind::WouldBlock`] when there is none now.
+    /// [`ErrorKind::WouldBlock`] if there is none now.
     fn accept(&self) -> io::Result<(Box<dyn Pipe>, SocketAddr)>;
 }
 
-/// Converts a pipe's answer to the result of a look at a socket.
+/// Converts the result of a pipe's receive to a socket's.
 ///
 /// # Errors
 /// The pipe is broken.
@@ -87,7 +86,7 @@ pub fn looked(received: io::Result<usize>) -> io::Result<SocketRead> {
     }
 }
 
-/// The same of sent bytes.
+/// Converts the result of a pipe's send.
 ///
 /// # Errors
 /// The pipe is broken.

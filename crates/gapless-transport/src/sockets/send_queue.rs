@@ -1,14 +1,14 @@
-//! [`SendQueue`]: the bytes that a socket did not take. Bounded; its user decides what happens at the limit.
+//! [`SendQueue`]: bytes that a socket did not take yet. Bounded; its user decides what happens at the limit.
 
 use super::socket::Socket;
 use std::io;
 
-/// Memory beyond this is given back when the queue is empty, bytes.
+/// Memory kept by an empty queue, bytes; more is freed.
 const KEPT_BYTES: usize = 1 << 20;
-/// Offered to the socket at a time, bytes.
+/// Bytes offered to the socket at a time.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Bytes that wait, in order.
+/// Waiting bytes, in order.
 #[derive(Debug, Default)]
 pub struct SendQueue {
     bytes: Vec<u8>,
@@ -16,23 +16,23 @@ pub struct SendQueue {
 }
 
 impl SendQueue {
-    /// Whether nothing waits.
+    /// Whether no bytes wait.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.bytes.len() == self.start
     }
 
-    /// Bytes that wait.
+    /// Number of waiting bytes.
     #[inline]
     #[must_use]
     pub const fn length(&self) -> usize {
         self.bytes.len() - self.start
     }
 
-    /// Puts `bytes` at the end.
+    /// Appends `bytes`.
     pub fn push(&mut self, bytes: &[u8]) {
-        // Waiting bytes are moved only where they are few beside the room that this makes.
+        // Waiting bytes are moved only if they are few compared to the room gained.
         if self.start > self.bytes.len() / 2 && self.bytes.len() + bytes.len() > self.bytes.capacity() {
             self.bytes.drain(..self.start);
             self.start = 0;
@@ -40,10 +40,10 @@ impl SendQueue {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Sends what the socket takes: how many bytes.
+    /// Sends as many bytes as the socket takes; returns their number.
     ///
     /// # Errors
-    /// The connection is broken.
+    /// The connection failed.
     pub fn flush(&mut self, socket: &mut Socket) -> io::Result<usize> {
         let before = self.length();
         while !self.is_empty() {
@@ -76,7 +76,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     #[test]
-    fn what_is_pushed_comes_out_in_order_and_the_memory_goes() {
+    fn bytes_keep_order_and_memory_is_freed() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut far, _) = listener.accept().unwrap();

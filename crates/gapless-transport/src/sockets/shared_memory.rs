@@ -1,9 +1,9 @@
-//! [`SharedSocket`]: bytes between two processes of one host, through two rings in memory that both map. Knows no message.
+//! [`SharedSocket`]: bytes between two processes of one host, through two rings in shared memory. Knows no message formats.
 //!
-//! The side that dials makes both rings and sends their descriptors over a Unix socket (one packet of 8 bytes,
-//! "GAPRING\1", with the ring to the other side and the ring from it). After that the socket carries no byte but
-//! wake-ups: one, of any value, to a side that has said in its ring that it sleeps. The socket's end is the
-//! connection's end, so that a process that dies is noticed at once; bytes that it had published before are still read.
+//! The dialling side creates both rings and sends their descriptors over a Unix socket. That is one packet of 8 bytes, "GAPRING\1", with
+//! the ring to the other side and the ring from it. After that the socket carries only wake-ups: one byte of any value, to a side that has
+//! noted in its ring that it sleeps. The end of the socket is the end of the connection, so that the death of a process is noticed at once;
+//! bytes published before are still read.
 //!
 //! ```text
 //!  a record of a ring (a multiple of 8 bytes, 64 at least)
@@ -12,8 +12,8 @@
 //!   8  …    the bytes, then anything
 //! ```
 //!
-//! Nothing that the other process writes is believed: a ring must be sealed against shrinking and of a size in range,
-//! positions and lengths are checked, and bytes are looked at in a copy only.
+//! The other process is not trusted: a ring must be sealed against shrinking and have a size in range, positions and lengths are checked,
+//! and bytes are only parsed in a copy.
 
 use super::bytes::{SocketRead, check_connecting};
 use crate::descriptors::none_left;
@@ -33,22 +33,22 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-/// Sizes of a ring, bytes; powers of two.
+/// Allowed sizes of a ring, bytes; powers of two.
 pub const RING_BYTES: std::ops::RangeInclusive<usize> = 4096..=1 << 28;
-/// The packet that brings the rings.
+/// Packet that carries the rings.
 const RINGS_MAGIC: [u8; 8] = *b"GAPRING\x01";
 const RINGS: usize = 2;
 const PREFIX_LENGTH: usize = 8;
-/// Bytes of one record at most: the other side reads the first of a long message while the next is written.
+/// Limit on the bytes of one record: the other side reads the first part of a long message while the next is written.
 const PIECE_BYTES_MAX: usize = 32 << 10;
 const BACKLOG: i32 = 16;
 
 /// One side of a connection.
 pub struct SharedSocket {
     socket: OwnedFd,
-    /// None until they have come.
+    /// `None` until they have arrived.
     rings: Option<Rings>,
-    /// The other side has closed its socket, or said that nothing more comes.
+    /// Whether the other side has closed its socket, or announced the end of its stream.
     is_hung_up: bool,
 }
 
@@ -56,17 +56,17 @@ struct Rings {
     writer: RingWriter,
     reader: RingReader,
     piece_bytes_max: usize,
-    /// Of the record at the front: its length, how much of its bytes was taken, and how much is left.
+    /// Record at the front: its length, the bytes taken of it, and the rest.
     record_length: usize,
     record_taken: usize,
     record_left: usize,
 }
 
 impl SharedSocket {
-    /// Connects to the listener at `path`, and makes the rings.
+    /// Connects to the listener at `path`, and creates the rings.
     ///
     /// # Errors
-    /// Nobody listens there, or a process of another user does.
+    /// No process listens there, or a process of another user does.
     pub fn dial(path: &Path, ring_bytes: usize) -> io::Result<Self> {
         let socket = unix_socket()?;
         rustix::net::connect(&socket, &socket_address(path)?)?;
@@ -77,7 +77,7 @@ impl SharedSocket {
         let make = || ring::create(&MemoryKind::Shared, ring_bytes, identity).map_err(of_ring);
         let ((writer, its_reader), (its_writer, reader)) = (make()?, make()?);
         send_rings(&socket, [its_reader.fd(), its_writer.fd()])?;
-        // The other process has these ends now; that they are dropped here is no word of theirs.
+        // The other process has these ends now; dropping them here must not announce a close.
         its_reader.leave_to_peer();
         its_writer.leave_to_peer();
         Ok(Self { socket, rings: Some(Rings::over(writer, reader)), is_hung_up: false })
@@ -86,7 +86,7 @@ impl SharedSocket {
     /// Fills `room` with received bytes.
     ///
     /// # Errors
-    /// The connection is broken, or the other side writes what it must not.
+    /// The connection failed, or the other side violated the protocol.
     #[inline]
     pub fn receive(&mut self, room: &mut [u8]) -> io::Result<SocketRead> {
         let Some(rings) = &mut self.rings else { return self.take_rings() };
@@ -95,19 +95,19 @@ impl SharedSocket {
             if !self.is_hung_up && !rings.reader.is_writer_closed() {
                 return Ok(SocketRead::Nothing);
             }
-            // Frames published before the end was seen come before the end.
+            // Bytes published before the end are read first.
             taken = rings.take(room)?;
         }
         Ok(if taken > 0 { SocketRead::Bytes(taken) } else { SocketRead::End })
     }
 
-    /// Sends the slices as one, as far as there is room now: how many bytes were. All of them together have a multiple of 8.
+    /// Sends the slices as one, as far as there is room now; returns the number of bytes. Their total must be a multiple of 8.
     ///
     /// # Errors
-    /// The connection is broken.
+    /// The connection failed.
     ///
     /// # Panics
-    /// If they have no multiple of 8 bytes.
+    /// If the total is not a multiple of 8 bytes.
     #[inline]
     pub fn send_slices(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let Some(rings) = &mut self.rings else { return Ok(0) };
@@ -116,15 +116,15 @@ impl SharedSocket {
         }
         let (sent, sleeps) = rings.put(slices)?;
         if sleeps && rings.writer.wakes_reader() {
-            // No room for a wake-up means that there are enough of them; an end is seen when something is received.
+            // No room for a wake-up means that there are enough of them; an end is noticed when receiving.
             let _ = rustix::net::send(&self.socket, &[0], SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
         }
         Ok(sent)
     }
 
-    /// Tells the other side that nothing more comes after the sent bytes.
+    /// Tells the other side that nothing follows the sent bytes.
     pub fn finish(&self) {
-        // A connection that is broken needs no end.
+        // A broken connection needs no end.
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Write);
     }
 
@@ -145,14 +145,14 @@ impl SharedSocket {
         }
     }
 
-    /// The caller is about to sleep until the descriptor is readable; it looks once more before it does.
+    /// Prepares for sleep until the descriptor is readable; the caller checks once more after this.
     pub fn arm(&self) {
         if let Some(rings) = &self.rings {
             rings.reader.arm();
         }
     }
 
-    /// The caller is awake.
+    /// Ends the preparation for sleep.
     pub fn disarm(&mut self) {
         if let Some(rings) = &self.rings {
             rings.reader.disarm();
@@ -160,7 +160,7 @@ impl SharedSocket {
         self.check();
     }
 
-    /// Takes over the rings that the dialling side sends.
+    /// Takes over the rings sent by the dialling side.
     #[cold]
     fn take_rings(&mut self) -> io::Result<SocketRead> {
         let mut bytes = [0; RINGS_MAGIC.len() + 1];
@@ -209,7 +209,7 @@ impl Rings {
         Self { writer, reader, piece_bytes_max, record_length: 0, record_taken: 0, record_left: 0 }
     }
 
-    /// Fills `room` as far as there are bytes: how many.
+    /// Fills `room` as far as there are bytes; returns their number.
     #[inline]
     fn take(&mut self, room: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
@@ -217,7 +217,7 @@ impl Rings {
             if self.record_left == 0 && !self.begin_record()? {
                 break;
             }
-            // Both are multiples of 8, as everything that goes over a connection.
+            // Both are multiples of 8, like everything on a connection.
             let length = self.record_left.min(room.len() - filled);
             self.reader.copy_at(PREFIX_LENGTH + self.record_taken, &mut room[filled..filled + length]);
             filled += length;
@@ -233,7 +233,7 @@ impl Rings {
         Ok(filled)
     }
 
-    /// Looks at the next record; whether there is one.
+    /// Starts the next record; returns whether there is one.
     #[inline]
     fn begin_record(&mut self) -> io::Result<bool> {
         let Some(length) = self.reader.next_length().map_err(of_ring)? else { return Ok(false) };
@@ -247,7 +247,7 @@ impl Rings {
         Ok(true)
     }
 
-    /// Writes what there is room for: how many bytes, and whether the reader sleeps.
+    /// Writes as much as there is room for; returns the number of bytes, and whether the reader sleeps.
     #[inline]
     fn put(&mut self, slices: &[IoSlice<'_>]) -> io::Result<(usize, bool)> {
         let length: usize = slices.iter().map(|slice| slice.len()).sum();
@@ -296,7 +296,7 @@ impl fmt::Debug for SharedSocket {
     }
 }
 
-/// Where members of this host connect to. The socket's file goes with it.
+/// Listener for members of this host. Dropping it removes the socket's file.
 #[derive(Debug)]
 pub struct SharedListener {
     socket: OwnedFd,
@@ -304,15 +304,15 @@ pub struct SharedListener {
 }
 
 impl SharedListener {
-    /// Listens at `path`, mode 0600; a file that a killed process left there is replaced.
+    /// Listens at `path`, mode 0600; a file left by a killed process is replaced.
     ///
     /// # Errors
-    /// Another process listens there, or the file there is no socket.
+    /// Another process listens there, or the file is not a socket.
     pub fn open(path: &Path) -> io::Result<Self> {
         let address = socket_address(path)?;
         match rustix::net::connect(unix_socket()?, &address) {
             Err(Errno::NOENT) => {}
-            // The answer for a file that is no socket, too, and that is somebody's.
+            // This error also occurs for a file that is not a socket, which must be kept.
             Err(Errno::CONNREFUSED) if std::fs::symlink_metadata(path)?.file_type().is_socket() => {
                 checked_file::remove(path)?;
             }
@@ -320,29 +320,29 @@ impl SharedListener {
             Err(errno) => return Err(errno.into()),
         }
         let socket = unix_socket()?;
-        // Nobody is let in before it has its mode: nothing listens yet.
+        // No peer can connect before it has its mode: it does not listen yet.
         socket_file::bind_for_user(&socket, path, &address)?;
         let listener = Self { socket, path: path.to_owned() };
         rustix::net::listen(&listener.socket, BACKLOG)?;
         Ok(listener)
     }
 
-    /// Where it listens.
+    /// Path that it listens on.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The next connection; its rings are still to come.
+    /// Next connection; its rings arrive later.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] when there is none now.
+    /// [`io::ErrorKind::WouldBlock`] if there is none now.
     pub fn accept(&self) -> io::Result<SharedSocket> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         check_connecting(&self.socket)?;
         let socket = rustix::net::accept_with(&self.socket, flags)?;
         if !PeerCredentials::of(&socket)?.is_trusted() {
-            // As one that has gone already: there may be others after it.
+            // Treated like a peer that has disconnected: others may follow.
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
         Ok(SharedSocket { socket, rings: None, is_hung_up: false })
@@ -357,7 +357,7 @@ impl AsFd for SharedListener {
 
 impl Drop for SharedListener {
     fn drop(&mut self) {
-        // A file that is gone already is what we want.
+        // A missing file is fine.
         let _ = checked_file::remove(&self.path);
     }
 }
@@ -376,7 +376,7 @@ fn send_rings(socket: &OwnedFd, descriptors: [BorrowedFd<'_>; RINGS]) -> io::Res
     Ok(())
 }
 
-/// Whether it is not too much memory to map; that it cannot be cut under its reader is looked at when it is opened.
+/// Checks that it is not too much memory to map; opening it checks the seal against shrinking.
 fn check_length(descriptor: &OwnedFd) -> io::Result<()> {
     let length = rustix::fs::fstat(descriptor)?.st_size;
     let length_max = (gapless_log::descriptor::HEADER_LENGTH + RING_BYTES.end()) as u64;

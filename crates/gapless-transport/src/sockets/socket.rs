@@ -1,4 +1,4 @@
-//! [`Socket`]: the path of the bytes as one type, so that another carrier is another variant. Knows no message.
+//! [`Socket`]: the carriers of bytes as one type, so that another carrier is another variant. Knows no message formats.
 
 use super::bytes::SocketRead;
 use super::pipe::{self, Pipe};
@@ -8,21 +8,21 @@ use super::tls::TlsSocket;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io::{self, IoSlice};
 
-/// A connection of bytes that never blocks.
+/// A byte stream that never blocks.
 #[derive(Debug)]
 pub enum Socket {
     /// A TCP connection.
     Tcp(TcpSocket),
-    /// TLS over one.
+    /// TLS over TCP.
     Tls(Box<TlsSocket>),
-    /// Two rings in memory that both processes map.
+    /// Two rings in shared memory.
     SharedMemory(Box<SharedSocket>),
     /// A connection of another network.
     Other(Box<dyn Pipe>),
 }
 
 impl Socket {
-    /// One of shared memory.
+    /// A shared memory connection.
     #[must_use]
     pub fn shared(socket: SharedSocket) -> Self {
         Self::SharedMemory(Box::new(socket))
@@ -31,7 +31,7 @@ impl Socket {
     /// Fills `room` with received bytes.
     ///
     /// # Errors
-    /// The connection is broken.
+    /// The connection failed.
     #[inline]
     pub fn receive(&mut self, room: &mut [u8]) -> io::Result<SocketRead> {
         debug_assert!(!room.is_empty(), "no room looks like the end");
@@ -43,10 +43,10 @@ impl Socket {
         }
     }
 
-    /// Sends the slices as one, as far as they are taken now: how many bytes were.
+    /// Sends the slices as one, as far as they are taken now; returns the number of bytes.
     ///
     /// # Errors
-    /// The connection is broken.
+    /// The connection failed.
     #[inline]
     pub fn send_slices(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
@@ -60,10 +60,10 @@ impl Socket {
         }
     }
 
-    /// Sends `bytes` as far as they are taken now: how many were.
+    /// Sends `bytes` as far as they are taken now; returns their number.
     ///
     /// # Errors
-    /// The connection is broken.
+    /// The connection failed.
     #[inline]
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
@@ -74,7 +74,7 @@ impl Socket {
         }
     }
 
-    /// Tells the other side that nothing more comes after the sent bytes.
+    /// Tells the other side that nothing follows the sent bytes.
     pub fn finish(&mut self) {
         match self {
             Self::Tcp(socket) => socket.finish(),
@@ -84,7 +84,7 @@ impl Socket {
         }
     }
 
-    /// Whether it has taken bytes that it still keeps.
+    /// Whether it has taken bytes that are not sent yet.
     #[inline]
     #[must_use]
     pub fn has_unsent(&self) -> bool {
@@ -94,10 +94,10 @@ impl Socket {
         }
     }
 
-    /// Sends what it keeps, as far as it is taken now.
+    /// Sends the bytes that it has taken, as far as possible now.
     ///
     /// # Errors
-    /// The connection is broken.
+    /// The connection failed.
     pub fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Tcp(_) | Self::SharedMemory(_) | Self::Other(_) => Ok(()),
@@ -105,8 +105,7 @@ impl Socket {
         }
     }
 
-    /// Whether nothing is known against the other side's having this name: where connections are protected, its
-    /// certificate says that it has.
+    /// Whether the other side may have this name: on protected connections its certificate must prove it; otherwise always.
     #[must_use]
     pub fn proves(&self, name: &str) -> bool {
         match self {
@@ -115,7 +114,7 @@ impl Socket {
         }
     }
 
-    /// Looks for an end of the other side that [`Socket::receive`] cannot see by itself; to be called now and then.
+    /// Checks for an end of the other side that [`Socket::receive`] cannot see by itself; to be called regularly.
     #[inline]
     pub fn check(&mut self) {
         match self {
@@ -124,7 +123,7 @@ impl Socket {
         }
     }
 
-    /// The caller is about to sleep until the descriptor is readable; it looks once more before it does.
+    /// Prepares for sleep until the descriptor is readable; the caller checks once more after this.
     #[inline]
     pub fn arm(&self) {
         match self {
@@ -133,7 +132,7 @@ impl Socket {
         }
     }
 
-    /// The caller is awake.
+    /// Ends the preparation for sleep.
     #[inline]
     pub fn disarm(&mut self) {
         match self {

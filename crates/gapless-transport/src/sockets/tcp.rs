@@ -1,4 +1,4 @@
-//! [`TcpSocket`]: bytes over a TCP connection. Knows no message.
+//! [`TcpSocket`]: bytes over a TCP connection. Knows no message formats.
 
 use super::bytes::{SocketRead, check_connecting};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,10 +10,10 @@ use std::io;
 use std::io::IoSlice;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
-/// The next connection of a listener that never blocks, if somebody connects.
+/// Next connection of a listener that never blocks, if a peer is connecting.
 ///
 /// # Errors
-/// [`io::ErrorKind::WouldBlock`] where nobody does; the operating system's.
+/// [`io::ErrorKind::WouldBlock`] if none is; an error of the operating system.
 pub fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     check_connecting(listener)?;
     listener.accept()
@@ -24,23 +24,23 @@ pub fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
 pub struct TcpSocket(OwnedFd);
 
 impl TcpSocket {
-    /// Begins to connect; the first calls of the others show whether it works out. `kernel_buffer_bytes` is the size of
-    /// the operating system's buffers; 0 leaves it to that.
+    /// Starts connecting; the first reads and writes show the outcome. `kernel_buffer_bytes` is the size of the operating system's buffers;
+    /// 0 for its default.
     ///
     /// # Errors
-    /// The operating system's, if it knows at once.
+    /// An error of the operating system, if it is known at once.
     pub fn dial(address: SocketAddr, kernel_buffer_bytes: usize) -> io::Result<Self> {
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
-        // Before connecting: the window that is announced follows from it.
+        // Before connecting: the announced window depends on it.
         set_buffers(&socket, kernel_buffer_bytes)?;
         match rustix::net::connect(&socket, &address) {
             Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        // On one machine, where nobody listens, the port that the caller is given can be the one that it calls: such a
-        // connection with itself would keep the port from a process that is to listen there.
+        // On one machine without a listener, the source port can equal the destination port. Such a connection to itself would block the
+        // port for a process that is to listen there.
         let own = rustix::net::getsockname(&socket)?;
         if SocketAddr::try_from(own).is_ok_and(|own| own == address) {
             return Err(io::ErrorKind::ConnectionRefused.into());
@@ -48,22 +48,22 @@ impl TcpSocket {
         Self::over(socket)
     }
 
-    /// Takes over a connection that was accepted, and makes it one that never blocks.
+    /// Wraps an accepted connection and makes it nonblocking.
     ///
     /// # Errors
-    /// The operating system's.
+    /// An error of the operating system.
     pub fn accepted(socket: OwnedFd, kernel_buffer_bytes: usize) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&socket, true)?;
         set_buffers(&socket, kernel_buffer_bytes)?;
         Self::over(socket)
     }
 
-    /// Takes over a connection that never blocks already.
+    /// Wraps a connection that is nonblocking already.
     ///
     /// # Errors
-    /// The operating system's.
+    /// An error of the operating system.
     pub fn over(socket: OwnedFd) -> io::Result<Self> {
-        // Bytes that belong together are put together before they are written here.
+        // Related bytes are collected before they are written here.
         sockopt::set_tcp_nodelay(&socket, true)?;
         Ok(Self(socket))
     }
@@ -71,7 +71,7 @@ impl TcpSocket {
     /// Fills `room`, which is not empty, with received bytes.
     ///
     /// # Errors
-    /// The connection is broken, or never came about.
+    /// The connection failed, or could not be made.
     #[inline]
     pub fn receive(&mut self, room: &mut [u8]) -> io::Result<SocketRead> {
         match rustix::net::recv(&self.0, room, RecvFlags::empty()) {
@@ -82,10 +82,10 @@ impl TcpSocket {
         }
     }
 
-    /// Sends the slices as one, as far as they are taken now: how many bytes were.
+    /// Sends the slices as one, as far as they are taken now; returns the number of bytes.
     ///
     /// # Errors
-    /// The connection is broken, or never came about.
+    /// The connection failed, or could not be made.
     #[inline]
     pub fn send_slices(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match rustix::net::sendmsg(&self.0, slices, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL) {
@@ -95,10 +95,10 @@ impl TcpSocket {
         }
     }
 
-    /// Sends `bytes` as far as they are taken now: how many were.
+    /// Sends `bytes` as far as they are taken now; returns their number.
     ///
     /// # Errors
-    /// The connection is broken, or never came about.
+    /// The connection failed, or could not be made.
     #[inline]
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match rustix::net::send(&self.0, bytes, SendFlags::NOSIGNAL) {
@@ -108,9 +108,9 @@ impl TcpSocket {
         }
     }
 
-    /// Tells the other side that nothing more comes after the sent bytes.
+    /// Tells the other side that nothing follows the sent bytes.
     pub fn finish(&self) {
-        // A connection that is broken needs no end.
+        // A broken connection needs no end.
         let _ = rustix::net::shutdown(&self.0, rustix::net::Shutdown::Write);
     }
 }
@@ -121,7 +121,7 @@ impl AsFd for TcpSocket {
     }
 }
 
-/// The operating system's buffers in both directions; 0 leaves them to it.
+/// Sets the operating system's buffers in both directions; 0 for its default.
 fn set_buffers(socket: &OwnedFd, bytes: usize) -> io::Result<()> {
     if bytes > 0 {
         sockopt::set_socket_recv_buffer_size(socket, bytes)?;

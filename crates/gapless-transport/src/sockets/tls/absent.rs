@@ -1,4 +1,4 @@
-//! Stands for TLS in a build without it: types that have no value, so none of their code is ever run.
+//! Placeholder for TLS in a build without it: types without values, so none of their code ever runs.
 
 use super::error::TlsError;
 use crate::sockets::bytes::SocketRead;
@@ -8,7 +8,7 @@ use std::io;
 use std::io::IoSlice;
 use std::path::Path;
 
-/// A certificate and its key, and the authority of all of them. There is none: this build has no TLS.
+/// A certificate, its key, and the authority. Has no value in a build without TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MutualTls {}
 
@@ -30,7 +30,7 @@ impl MutualTls {
     }
 }
 
-/// A TLS connection. There is none.
+/// A TLS connection. Has no value in a build without TLS.
 #[derive(Debug)]
 pub enum TlsSocket {}
 

@@ -1,4 +1,4 @@
-//! [`MutualTls`]: this side's certificate and key, and the authority that every certificate must come from.
+//! [`MutualTls`]: this side's certificate and key, and the authority that must sign every certificate.
 
 use super::error::TlsError;
 use super::names::server_name;
@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{fmt, io};
 
-/// A certificate and its key, and the authority of all of them.
+/// A certificate, its key, and the authority.
 #[derive(Clone)]
 pub struct MutualTls {
     client: Arc<ClientConfig>,
@@ -23,8 +23,8 @@ pub struct MutualTls {
 }
 
 impl MutualTls {
-    /// Reads the PEM files of the side that has this name, and checks that the others will take the certificate: that it
-    /// is the authority's, for this name, and valid now.
+    /// Reads the PEM files of the side with this name. Checks that other sides will accept the certificate: it is signed by the authority,
+    /// for this name, and valid now.
     ///
     /// # Errors
     /// [`TlsError::File`] with the file and its fault; [`TlsError::Name`].
@@ -58,7 +58,7 @@ impl MutualTls {
             .with_client_cert_verifier(client_verifier)
             .with_single_cert(chain.clone(), secret.clone_key())
             .map_err(|error| wrong(key, error.to_string()))?;
-        // Every connection proves anew who is there.
+        // Every connection proves its identity again.
         server.send_tls13_tickets = 0;
         let mut client = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&TLS13])
@@ -70,28 +70,27 @@ impl MutualTls {
         Ok(Self { client: Arc::new(client), server: Arc::new(server) })
     }
 
-    /// TLS over a connection that was dialled; the other side has to prove that it has this name.
+    /// TLS over a dialled connection; the other side must prove that it has this name.
     ///
     /// # Errors
-    /// It is no name.
+    /// The name is not valid.
     pub fn dialled(&self, socket: TcpSocket, name: &str) -> io::Result<TlsSocket> {
         let name = server_name(name).map_err(io::Error::other)?;
         let connection = ClientConnection::new(Arc::clone(&self.client), name).map_err(io::Error::other)?;
         Ok(TlsSocket::new(socket, Connection::Client(connection)))
     }
 
-    /// TLS over a connection that was accepted; the other side has to show a certificate of the authority.
-    /// [`TlsSocket::proves`] says to whom it belongs.
+    /// TLS over an accepted connection; the other side must show a certificate of the authority. [`TlsSocket::proves`] checks its name.
     ///
     /// # Errors
-    /// The library's.
+    /// An error of the TLS library.
     pub fn accepted(&self, socket: TcpSocket) -> io::Result<TlsSocket> {
         let connection = ServerConnection::new(Arc::clone(&self.server)).map_err(io::Error::other)?;
         Ok(TlsSocket::new(socket, Connection::Server(connection)))
     }
 }
 
-/// The same value, or a copy of it.
+/// Equal only to itself and its clones.
 impl PartialEq for MutualTls {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.client, &other.client)
@@ -106,7 +105,7 @@ impl fmt::Debug for MutualTls {
     }
 }
 
-/// One at least.
+/// At least one certificate.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let wrong = |reason: String| TlsError::File { path: path.to_owned(), reason };
     let all: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);

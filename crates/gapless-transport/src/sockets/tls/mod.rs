@@ -1,8 +1,8 @@
-//! Mutual TLS over TCP: [`MutualTls`], the certificates, and [`TlsSocket`], bytes over it. Built with the feature `tls`,
-//! because its cryptography needs a C compiler; without it the types are there and have no value.
+//! Mutual TLS over TCP: [`MutualTls`], the certificates, and [`TlsSocket`], bytes over it. Built with the feature `tls`, because its
+//! cryptography needs a C compiler; without it the types exist and have no value.
 //!
-//! TLS 1.3 alone. Either side proves who it is by a certificate that the authority has signed and that is for its DNS name;
-//! both sides of a connection ask for it.
+//! Only TLS 1.3. Both sides prove their identity by a certificate that the authority has signed and that is for their DNS name; both sides
+//! of a connection require it.
 
 #[cfg(feature = "tls")]
 mod certificates;

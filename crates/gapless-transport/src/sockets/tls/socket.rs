@@ -1,4 +1,4 @@
-//! [`TlsSocket`]: bytes over TLS over a TCP connection. Knows no message.
+//! [`TlsSocket`]: bytes over TLS over a TCP connection. Knows no message formats.
 
 use super::names::is_for;
 use crate::sockets::bytes::SocketRead;
@@ -8,7 +8,7 @@ use rustls::Connection;
 use std::io;
 use std::io::{IoSlice, Read, Write};
 
-/// The most encrypted bytes that the connection has not taken yet.
+/// Limit on encrypted bytes that the connection has not taken yet.
 const BUFFER_BYTES_MAX: usize = 256 << 10;
 
 /// A TLS connection that never blocks.
@@ -19,7 +19,7 @@ pub struct TlsSocket {
     is_at_end: bool,
 }
 
-/// The connection below as the library wants it.
+/// Adapter of the TCP connection for the TLS library.
 struct Below<'a>(&'a mut TcpSocket);
 
 impl Read for Below<'_> {
@@ -58,7 +58,7 @@ impl TlsSocket {
     /// Fills `room` with received bytes.
     ///
     /// # Errors
-    /// The connection is broken, or the received bytes are not encrypted as they should be.
+    /// The connection failed, or the received bytes are not validly encrypted.
     pub fn receive(&mut self, room: &mut [u8]) -> io::Result<SocketRead> {
         match self.take(room)? {
             SocketRead::Nothing => {}
@@ -71,14 +71,14 @@ impl TlsSocket {
             Err(error) => return Err(error),
         }
         let processed = self.connection.process_new_packets();
-        // An answer of the handshake, or the reason why there is none.
+        // An answer of the handshake, or the reason of its failure.
         let flushed = self.flush();
         processed.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         flushed?;
         self.take(room)
     }
 
-    /// Takes what is decrypted already.
+    /// Takes bytes that are already decrypted.
     fn take(&mut self, room: &mut [u8]) -> io::Result<SocketRead> {
         match self.connection.reader().read(room) {
             Ok(0) => Ok(SocketRead::End),
@@ -86,16 +86,16 @@ impl TlsSocket {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 Ok(if self.is_at_end { SocketRead::End } else { SocketRead::Nothing })
             }
-            // Messages are numbered and whole, so nobody gains by cutting the connection short.
+            // Messages are numbered and complete, so truncating the connection is no attack.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(SocketRead::End),
             Err(error) => Err(error),
         }
     }
 
-    /// Takes the slices as one, as far as there is room now: how many bytes were taken.
+    /// Takes the slices as one, as far as there is room now; returns the number of bytes.
     ///
     /// # Errors
-    /// The connection is broken.
+    /// The connection failed.
     pub fn send_slices(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let mut sent = 0;
         for slice in slices {
@@ -105,7 +105,7 @@ impl TlsSocket {
                 rest = &rest[taken..];
                 sent += taken;
                 if taken == 0 {
-                    // The buffer is full; on if the connection takes it.
+                    // The buffer is full; continue if the connection takes it.
                     self.flush()?;
                     if self.has_unsent() || self.connection.is_handshaking() {
                         return Ok(sent);
@@ -117,10 +117,10 @@ impl TlsSocket {
         Ok(sent)
     }
 
-    /// Gives what is encrypted to the connection, as far as that takes it.
+    /// Passes encrypted bytes to the connection, as far as it takes them.
     ///
     /// # Errors
-    /// The connection is broken.
+    /// The connection failed.
     pub fn flush(&mut self) -> io::Result<()> {
         while self.connection.wants_write() {
             match self.connection.write_tls(&mut Below(&mut self.tcp)) {
@@ -132,21 +132,21 @@ impl TlsSocket {
         Ok(())
     }
 
-    /// Whether something is encrypted that the connection has not taken.
+    /// Whether encrypted bytes are waiting for the connection.
     #[must_use]
     pub fn has_unsent(&self) -> bool {
         self.connection.wants_write()
     }
 
-    /// Tells the other side that nothing more comes after the sent bytes.
+    /// Tells the other side that nothing follows the sent bytes.
     pub fn finish(&mut self) {
         self.connection.send_close_notify();
-        // A connection that is broken needs no end.
+        // A broken connection needs no end.
         let _ = self.flush();
         self.tcp.finish();
     }
 
-    /// Whether the other side's certificate, which the handshake has checked, is for this name.
+    /// Whether the other side's certificate, which the handshake has verified, is for this name.
     #[must_use]
     pub fn proves(&self, name: &str) -> bool {
         let first = self.connection.peer_certificates().and_then(<[_]>::first);
