@@ -54,7 +54,7 @@ struct Connection<A> {
 }
 
 enum Progress<A> {
-    /// Nothing received yet.
+    /// No message received yet.
     Pending {
         since: Instant,
     },

@@ -16,7 +16,7 @@ const REASON_WITHIN: Duration = Duration::from_millis(100);
 
 /// A publisher's end of a connection.
 pub struct PublisherLink {
-    /// The acceptor's answer.
+    /// Answer of the acceptor.
     pub welcome: Welcome,
     /// To the sequencer.
     pub writer: RingWriter,

@@ -40,7 +40,7 @@ const HEADERS_IPV4: usize = 28;
 const HEADERS_IPV6: usize = 48;
 
 impl Route {
-    /// Interface with `address`; `None` if there is none, or its MTU is unknown.
+    /// Interface with `address`; `None` if no interface has it, or the MTU is unknown.
     #[must_use]
     pub fn of_address(address: IpAddr) -> Option<Self> {
         let interface = interface_of(address)?;

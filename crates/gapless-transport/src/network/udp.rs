@@ -38,7 +38,7 @@ pub struct UdpSocket {
     local: Peer,
     /// Requested local address.
     asked: Peer,
-    /// Its only peer.
+    /// Single peer, if it has one.
     peer: Option<Peer>,
     /// Whether the socket is connected to the peer.
     is_connected: bool,

@@ -110,7 +110,7 @@ impl fmt::Display for Interface {
 /// Whether several packets may pass the kernel as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Segmentation {
-    /// Where the kernel and the interface can.
+    /// If the kernel and the interface support it.
     Auto,
     Off,
 }

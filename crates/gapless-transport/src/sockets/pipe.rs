@@ -15,7 +15,7 @@ pub enum Network {
     /// TCP of the operating system.
     #[default]
     Tcp,
-    /// One that the application supplies.
+    /// Supplied by the application.
     Other(Arc<dyn Pipes>),
 }
 
@@ -69,7 +69,7 @@ pub trait PipeListener: AsFd + Debug + Send {
     /// Next connection, and its source.
     ///
     /// # Errors
-    /// [`ErrorKind::WouldBlock`] if there is none now.
+    /// [`ErrorKind::WouldBlock`] without a new connection.
     fn accept(&self) -> io::Result<(Box<dyn Pipe>, SocketAddr)>;
 }
 

@@ -336,7 +336,7 @@ impl SharedListener {
     /// Next connection; its rings arrive later.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] if there is none now.
+    /// [`io::ErrorKind::WouldBlock`] without a new connection.
     pub fn accept(&self) -> io::Result<SharedSocket> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         check_connecting(&self.socket)?;
