@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn deadlines_expire_on_time_never_early() {
+    fn deadlines_expire_in_time() {
         let mut random = Random::seeded();
         let deadlines = Deadlines::of_process();
         let begun_ns = monotonic_ns();

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn first_cycle_and_still_clock_are_none() {
+    fn first_cycle_is_no_pause() {
         let mut tracker = PauseTracker::default();
         assert_eq!(tracker.begin(u64::MAX), None);
         tracker.end(true);

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_nonblocking_eventfd_is_accepted() {
+    fn blocking_eventfd_is_refused() {
         let good = create().unwrap();
         assert_eq!(check(&good), Ok(()));
         // Even a full one does not block.

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn stopped_is_standstill_sleeping_is_not() {
+    fn only_a_stopped_process_is_at_rest() {
         let mut command = Command::new("sleep");
         let sleeper = Process::start(command.arg("300"));
         let process = PeerProcess::numbered(sleeper.pid().as_raw_nonzero().get().unsigned_abs());

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn drifting_counter_is_kept_in_step() {
+    fn drifting_counter_stays_in_step() {
         let mut machine = Machine::new(2.45);
         for second in 0..120 {
             // The system's own clock is adjusted by up to some hundred millionths.
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn counter_jump_or_rate_change_is_caught() {
+    fn jumping_counter_is_caught() {
         for (jump_ticks, ticks_per_ns) in [(9e12, 2.45), (-1e12, 2.45), (0.0, 3.2), (-1e12, 1.8)] {
             let mut machine = Machine::new(2.45);
             machine.run(3_000, 2.45);

@@ -9,7 +9,7 @@ use gapless_agent::latch::Latch;
 use loom::sync::Arc;
 use loom::thread;
 
-/// Two writes into the same slot, as many as it takes to hurt a reader, while one thread reads twice.
+/// Two writes into the same slot, the minimum that can harm a reader, while one thread reads twice.
 fn reads_are_whole_and_in_order<A: AtomicWord + 'static>() {
     let latch = Arc::new(Latch::<2, A>::new([1, 10]));
     let writer = {
@@ -32,13 +32,13 @@ fn reads_are_whole_and_in_order<A: AtomicWord + 'static>() {
 }
 
 #[test]
-fn a_reader_gets_the_words_of_one_write() {
+fn reader_gets_one_write() {
     loom::model(reads_are_whole_and_in_order::<Word>);
 }
 
-/// The control: if the fences could be left away, the test above would prove nothing.
+/// Control: if the fences were not needed, the test above would prove nothing.
 #[test]
 #[should_panic(expected = "words of two writes")]
-fn without_the_fences_a_reader_gets_words_of_two_writes() {
+fn without_fences_two_writes_mix() {
     loom::model(reads_are_whole_and_in_order::<WordWithoutFences>);
 }

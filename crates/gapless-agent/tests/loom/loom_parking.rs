@@ -12,8 +12,8 @@ use loom::sync::atomic::AtomicU64;
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 
-/// An eventfd: a signal stays until it is waited for. A wait without a signal is for ever, so a
-/// lost wake-up is a deadlock, which loom reports.
+/// An eventfd: a signal stays until it is waited for. A wait without a signal never ends, so a lost wake-up is a deadlock, which loom
+/// reports.
 struct EventFd {
     signalled: Mutex<bool>,
     changed: Condvar,
@@ -42,14 +42,14 @@ struct Shared<A: AtomicWord> {
     published: AtomicU64,
 }
 
-/// `senders` publish one piece of work each; the parking thread goes on until it has all.
+/// `senders` publish one piece of work each; the parking thread runs until it has all.
 fn no_wake_up_is_lost<A: AtomicWord + 'static>(senders: u64) {
     let shared = Arc::new(Shared::<A> { flag: ParkFlag::new(), eventfd: EventFd::new(), published: AtomicU64::new(0) });
     let threads: Vec<_> = (0..senders)
         .map(|_| {
             let shared = shared.clone();
             thread::spawn(move || {
-                // Relaxed on purpose: the flag's fences alone must carry the argument.
+                // Relaxed on purpose: only the flag's fences may order this.
                 shared.published.fetch_add(1, Ordering::Relaxed);
                 if shared.flag.claim_wake() {
                     shared.eventfd.signal();
@@ -75,7 +75,7 @@ fn one_sender() {
     loom::model(|| no_wake_up_is_lost::<Word>(1));
 }
 
-/// With three threads all interleavings are too many; these are all with up to two preemptions.
+/// Three threads have too many interleavings; this runs all with up to two preemptions.
 #[test]
 fn two_senders() {
     let mut bounded = loom::model::Builder::new();
@@ -83,16 +83,16 @@ fn two_senders() {
     bounded.check(|| no_wake_up_is_lost::<Word>(2));
 }
 
-/// The control: if the fences could be left away, the two tests above would prove nothing.
+/// Control: if the fences were not needed, the two tests above would prove nothing.
 #[test]
 #[should_panic(expected = "deadlock")]
-fn without_the_fences_a_wake_up_is_lost() {
+fn without_fences_wake_up_is_lost() {
     loom::model(|| no_wake_up_is_lost::<WordWithoutFences>(1));
 }
 
-/// What a waker published before it claimed the wake-up is seen by the thread that withdraws.
+/// Work published by a waker before it claimed the wake-up is visible to the thread that withdraws.
 #[test]
-fn a_claimed_wake_up_carries_what_was_published() {
+fn claimed_wake_up_publishes_work() {
     loom::model(|| {
         let flag = Arc::new(ParkFlag::<Word>::new());
         let work = Arc::new(AtomicU64::new(0));

@@ -1,4 +1,4 @@
-//! Every interleaving that loom finds, of each ordering argument: one program, with a module for each. Runs only under loom:
+//! All interleavings of each ordering argument, found by loom: one program, with a module for each. Runs only under loom:
 //! `RUSTFLAGS="--cfg loom" cargo test -p gapless-agent --release --test loom`.
 
 #![cfg(loom)]

@@ -1,4 +1,4 @@
-//! The words of the models: loom's atomic, with its fences and, for the controls, without.
+//! Atomics of the models: loom's, with fences and, for the controls, without.
 
 use gapless_agent::atomic_word::AtomicWord;
 use loom::sync::atomic::{AtomicU64, fence};

@@ -1,5 +1,5 @@
-//! Errors and panics of agents: the thread ends, its agents are closed, the owner and the other
-//! threads learn of it, and the agent is named. And the orderly stop: closed and drained in order.
+//! Errors and panics of agents: the thread ends, its agents are closed, the owner and the other threads are notified, and the agent is
+//! named. Also the orderly stop: closed and drained in order.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::{Arc, Mutex};
@@ -27,7 +27,7 @@ enum How {
     Panic,
 }
 
-/// Fails as it is told, writes down what is done to it, and needs `polls_to_drain` polls after closing.
+/// Fails when told to, logs its calls, and needs `polls_to_drain` polls after closing.
 struct Probe {
     name: String,
     fails: Option<(When, How)>,
@@ -112,7 +112,7 @@ fn taken(log: &Log) -> Vec<String> {
 }
 
 #[test]
-fn wherever_an_agent_fails_it_is_named_and_the_others_are_closed() {
+fn failing_agent_is_named() {
     for (when, how) in [
         (When::Start, How::Error),
         (When::Start, How::Panic),
@@ -138,7 +138,7 @@ fn wherever_an_agent_fails_it_is_named_and_the_others_are_closed() {
         let closed: Vec<&str> = log.iter().filter_map(|line| line.strip_suffix(" closes")).collect();
         let mut expected = vec!["first"];
         if how == How::Error {
-            // It is closed too; one that panicked is not touched again.
+            // The failed agent is closed too; after a panic it is not called again.
             expected.push("second");
         }
         if when != When::Start {
@@ -150,7 +150,7 @@ fn wherever_an_agent_fails_it_is_named_and_the_others_are_closed() {
 }
 
 #[test]
-fn a_failure_while_closing_or_ending_is_not_silent() {
+fn failure_while_closing_is_reported() {
     for (when, how) in [(When::Close, How::Error), (When::Close, How::Panic), (When::Drop, How::Panic)] {
         let log = Log::default();
         let agents = vec![Probe::boxed("first", Some((when, how)), &log), Probe::boxed("second", None, &log)];
@@ -169,7 +169,7 @@ fn a_failure_while_closing_or_ending_is_not_silent() {
 }
 
 #[test]
-fn what_goes_wrong_after_the_failure_is_told_with_it() {
+fn later_errors_are_reported_too() {
     let log = Log::default();
     let agents = vec![
         Probe::boxed("first", Some((When::Close, How::Error)), &log),
@@ -184,7 +184,7 @@ fn what_goes_wrong_after_the_failure_is_told_with_it() {
 }
 
 #[test]
-fn threads_that_share_the_slot_stop_even_if_they_are_parked() {
+fn parked_threads_stop_on_failure() {
     let log = Log::default();
     let failures = FailureSlot::new();
     let bystander = spawn(vec![Probe::draining("bystander", None, &log, u32::MAX)], &failures);
@@ -194,13 +194,13 @@ fn threads_that_share_the_slot_stop_even_if_they_are_parked() {
     let culprit = spawn(vec![Probe::boxed("culprit", Some((When::Poll, How::Panic)), &log)], &failures);
     assert_eq!(culprit.join().unwrap_err().agent, "culprit");
     assert_eq!(bystander.failure().unwrap().agent, "culprit");
-    // It is closed without draining: what it waits for may never come.
+    // The bystander is closed without draining: the awaited work may never arrive.
     bystander.join().unwrap();
     assert!(taken(&log).contains(&"bystander closes".to_owned()));
 }
 
 #[test]
-fn a_stop_closes_in_order_and_drains_each_before_the_next() {
+fn stop_drains_agents_in_order() {
     let log = Log::default();
     let agents = vec![
         Probe::draining("first", None, &log, 2),
@@ -231,7 +231,7 @@ fn a_stop_closes_in_order_and_drains_each_before_the_next() {
 }
 
 #[test]
-fn an_agent_that_never_drains_is_named() {
+fn undrained_agent_is_named() {
     let log = Log::default();
     let spec = ThreadSpec { drain_ns_max: 1_000_000, ..spec() };
     let agents = vec![Probe::boxed("first", None, &log), Probe::draining("stuck", None, &log, u32::MAX)];
@@ -250,7 +250,7 @@ fn dropping_a_thread_stops_it() {
 }
 
 #[test]
-fn the_simulator_polls_the_same_agents_without_a_thread() {
+fn agents_run_without_a_thread() {
     let log = Log::default();
     let time = VirtualTime::new(0, 0);
     let clock = Clock::virtual_time(&time);
@@ -274,12 +274,12 @@ fn the_simulator_polls_the_same_agents_without_a_thread() {
 }
 
 #[test]
-fn a_plan_is_launched_stopped_and_its_failure_found() {
+fn plan_launch_stop_and_failure() {
     let log = Log::default();
     let specs = [AgentSpec::new("service").hot(), AgentSpec::new("journaler").detachable().hot()];
     let mut plan = plan(PlanKind::Max, OptimizeFor::Latency, &specs, 8, 0);
     for thread in &mut plan.threads {
-        // Tests share the machine: nobody spins for ever, and no CPU has this number.
+        // Tests share the machine: no thread spins forever, and no CPU has this number.
         thread.spec.hot = false;
         thread.spec.cpus = "[1023]".parse().ok();
     }
@@ -309,7 +309,7 @@ fn a_plan_is_launched_stopped_and_its_failure_found() {
 }
 
 #[test]
-fn cpu_time_is_told_while_the_thread_runs_and_after_it_has_ended() {
+fn cpu_time_is_known_until_after_end() {
     let log = Log::default();
     let thread = spawn(vec![Probe::boxed("only", None, &log)], &FailureSlot::new());
     while !thread.waker().is_parked() {

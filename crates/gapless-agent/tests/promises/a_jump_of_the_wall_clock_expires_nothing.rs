@@ -1,4 +1,4 @@
-//! D8: epoch time is monotonic time anchored to the wall clock and slewed to it slowly.
+//! D8: epoch time is monotonic time, anchored to the wall clock and slowly slewed to it.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_agent::clock::SLEW_PPM_MAX;
@@ -23,7 +23,7 @@ fn steps(clock: &Clock, time: &VirtualTime, count: u64, step_ns: u64) {
 }
 
 #[test]
-fn an_hours_jump_moves_epoch_time_by_half_a_millisecond_a_second() {
+fn hour_jump_slews_half_ms_a_second() {
     for jump in [HOUR, -HOUR] {
         let time = VirtualTime::new(5 * SECOND, START);
         let clock = Clock::virtual_time(&time);
@@ -39,7 +39,7 @@ fn an_hours_jump_moves_epoch_time_by_half_a_millisecond_a_second() {
 }
 
 #[test]
-fn a_small_difference_goes_away_without_overshooting() {
+fn small_offset_slews_to_zero() {
     let time = VirtualTime::new(0, START);
     let clock = Clock::virtual_time(&time);
     let mut offset = 4_000_000_i64;
@@ -54,7 +54,7 @@ fn a_small_difference_goes_away_without_overshooting() {
 }
 
 #[test]
-fn a_process_that_was_stopped_does_not_run_past_the_wall_clock() {
+fn stopped_process_stays_behind_clock() {
     let time = VirtualTime::new(0, START);
     let clock = Clock::virtual_time(&time);
     time.jump_wall_clock(HOUR);
@@ -106,7 +106,7 @@ proptest! {
 }
 
 #[test]
-fn real_clocks_never_go_back_and_agree_with_the_system() {
+fn real_clocks_match_the_system() {
     let (fastest, note) = Clock::fastest();
     assert_eq!(note.is_some(), fastest.kind() == ClockKind::System, "a fall-back is told: {note:?}");
     for clock in [Clock::system(), fastest] {
@@ -124,8 +124,8 @@ fn real_clocks_never_go_back_and_agree_with_the_system() {
             })
             .collect();
         readers.into_iter().for_each(|reader| reader.join().unwrap());
-        // Read between two readings of the system, so however busy the machine is, it must lie between them;
-        // a millisecond for what the counter may be off before it is corrected.
+        // Read between two readings of the system clock, so it must lie between them, however busy the machine is; a millisecond for the
+        // error of the counter before its correction.
         let system = Clock::system();
         let before = system.now().monotonic_ns;
         let between = clock.now().monotonic_ns;
@@ -139,7 +139,7 @@ fn real_clocks_never_go_back_and_agree_with_the_system() {
 }
 
 #[test]
-fn kinds_read_back_what_they_print() {
+fn clock_kind_round_trip() {
     for kind in [ClockKind::System, ClockKind::Tsc, ClockKind::Virtual] {
         assert_eq!(kind.to_string().parse::<ClockKind>().unwrap(), kind);
     }

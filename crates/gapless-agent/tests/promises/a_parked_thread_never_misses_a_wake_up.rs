@@ -1,5 +1,4 @@
-//! Parking on real threads. The longest park is an hour here, so a lost wake-up hangs the test
-//! instead of hiding behind a time-out.
+//! Parking on real threads. The longest park is an hour here, so that a lost wake-up hangs the test instead of being hidden by a timeout.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::os::fd::OwnedFd;
@@ -12,13 +11,13 @@ use gapless_agent::{Agent, AgentError, AgentThread, Clock, IdleStrategy, Now, Th
 const PARKS_AT_ONCE: IdleStrategy =
     IdleStrategy::SpinYieldPark { spin_ns: 0, yield_ns: 0, park_ns_max: 3_600_000_000_000 };
 
-/// Counts down what others publish.
+/// Counts down work published by others.
 struct Consumer {
     published: Arc<AtomicU64>,
     consumed: Arc<AtomicU64>,
     polls: Arc<AtomicU64>,
     deadline_ns: Arc<AtomicU64>,
-    /// In shared memory, for those who wake it from another process.
+    /// In shared memory, for wakers in another process.
     armed: Arc<AtomicBool>,
 }
 
@@ -70,7 +69,7 @@ fn wait_until(mut done: impl FnMut() -> bool) {
 }
 
 #[test]
-fn every_message_of_every_sender_is_seen() {
+fn every_message_is_seen() {
     let board = Board::default();
     let waker = Waker::new().unwrap();
     let thread = AgentThread::spawn(spec(PARKS_AT_ONCE), board.consumer(), Clock::system(), waker.clone()).unwrap();
@@ -81,7 +80,7 @@ fn every_message_of_every_sender_is_seen() {
                 for _ in 0..10_000 {
                     let mine = board.published.fetch_add(1, Ordering::AcqRel) + 1;
                     waker.wake();
-                    // Wait for it, so that the consumer parks as often as it can.
+                    // Waiting for it makes the consumer park as often as possible.
                     while board.consumed.load(Ordering::Acquire) < mine {
                         std::hint::spin_loop();
                     }
@@ -96,7 +95,7 @@ fn every_message_of_every_sender_is_seen() {
 }
 
 #[test]
-fn a_sender_that_knows_only_shared_memory_and_the_eventfd_wakes_it_too() {
+fn eventfd_alone_wakes_the_thread() {
     let board = Board::default();
     let waker = Waker::new().unwrap();
     let fd: OwnedFd = waker.duplicate_fd().unwrap();
@@ -116,14 +115,14 @@ fn a_sender_that_knows_only_shared_memory_and_the_eventfd_wakes_it_too() {
 }
 
 #[test]
-fn an_idle_thread_stops_polling_and_stops_when_asked() {
+fn idle_thread_parks_and_stops() {
     let board = Board::default();
     let waker = Waker::new().unwrap();
     let thread = AgentThread::spawn(spec(PARKS_AT_ONCE), board.consumer(), Clock::system(), waker.clone()).unwrap();
     wait_until(|| waker.is_parked() && board.polls.load(Ordering::SeqCst) >= 2);
     let polls = board.polls.load(Ordering::SeqCst);
     std::thread::sleep(Duration::from_millis(50));
-    // The last poll before it sleeps comes after it has said so.
+    // The last poll before sleep follows the announcement.
     let further = board.polls.load(Ordering::SeqCst) - polls;
     assert!(further <= 1, "a parked thread polls nothing; it has polled {further} times");
     board.published.store(1, Ordering::Release);
@@ -134,14 +133,14 @@ fn an_idle_thread_stops_polling_and_stops_when_asked() {
 }
 
 #[test]
-fn a_deadline_ends_a_park() {
+fn deadline_ends_a_park() {
     let board = Board::default();
     let clock = Clock::system();
     board.deadline_ns.store(clock.now().monotonic_ns + 20_000_000, Ordering::SeqCst);
     let waker = Waker::new().unwrap();
     let thread = AgentThread::spawn(spec(PARKS_AT_ONCE), board.consumer(), clock.clone(), waker.clone()).unwrap();
     let deadline_ns = board.deadline_ns.load(Ordering::SeqCst);
-    // Work that nobody wakes it for: only the deadline brings it.
+    // Work without a wake-up: only the deadline finds it.
     board.published.store(1, Ordering::Release);
     wait_until(|| board.consumed.load(Ordering::SeqCst) == 1);
     board.deadline_ns.store(0, Ordering::SeqCst);
@@ -151,7 +150,7 @@ fn a_deadline_ends_a_park() {
 }
 
 #[test]
-fn a_thread_that_backs_off_needs_no_wake_up_and_stops_at_once() {
+fn back_off_needs_no_wake_up() {
     let board = Board::default();
     let waker = Waker::new().unwrap();
     let sleeps_long =
@@ -174,7 +173,7 @@ fn a_thread_that_backs_off_needs_no_wake_up_and_stops_at_once() {
 }
 
 #[test]
-fn wakers_make_a_system_call_only_for_a_parked_thread() {
+fn only_parked_thread_costs_a_syscall() {
     let waker = Waker::new().unwrap();
     let readable = |waker: &Waker| {
         let fd = waker.wake_fd();
@@ -195,8 +194,8 @@ fn wakers_make_a_system_call_only_for_a_parked_thread() {
     assert!(!readable(&waker));
 }
 
-/// A sender publishes in the worst moment, after the last idle poll and before the announcement is
-/// seen, so it wakes nobody. The agent plays that sender itself, in `arm`.
+/// A sender publishes at the worst moment, after the last idle poll and before the announcement is visible, so it wakes no thread. The
+/// agent plays that sender itself, in `arm`.
 struct WorstMoment {
     waker: Waker,
     armed: bool,
@@ -228,7 +227,7 @@ impl Agent for WorstMoment {
 }
 
 #[test]
-fn work_that_comes_between_the_last_poll_and_the_wait_is_found() {
+fn work_before_the_wait_is_found() {
     let rounds = Arc::new(AtomicU64::new(0));
     let waker = Waker::new().unwrap();
     let agent = WorstMoment { waker: waker.clone(), armed: false, pending: false, rounds: rounds.clone() };

@@ -1,5 +1,5 @@
-//! Counters in a file: another process reads them, a dead owner's file is replaced, a living
-//! owner's is not, and a damaged file is an error with the place.
+//! Counters in a file: another process reads them; a dead owner's file is replaced, a living owner's is not; and a damaged file is an error
+//! with the position.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::io::Write;
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 const PATH: &str = "GAPLESS_TEST_COUNTERS_PATH";
 
-/// Not a test of its own: the body of the other process, when it is told where.
+/// Not a test of its own: the code of the other process, if the environment gives it a path.
 #[test]
 fn owner_process() {
     let Ok(path) = std::env::var(PATH) else { return };
@@ -29,7 +29,7 @@ fn owner_process() {
     std::io::stdin().read_line(&mut line).unwrap();
 }
 
-/// The process that owns the counters; it ends when its input does.
+/// Process that owns the counters; it ends when its input does.
 struct Owner {
     process: Process,
     input: ChildStdin,
@@ -54,7 +54,7 @@ impl Owner {
 }
 
 #[test]
-fn another_process_reads_them_and_a_dead_owners_file_is_replaced() {
+fn dead_owners_file_is_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("counters");
     let owner = Owner::start(&path);
@@ -78,7 +78,7 @@ fn another_process_reads_them_and_a_dead_owners_file_is_replaced() {
 }
 
 #[test]
-fn an_owner_that_ends_in_order_removes_its_file() {
+fn orderly_end_removes_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("counters");
     let mut owner = Owner::start(&path);
@@ -88,7 +88,7 @@ fn an_owner_that_ends_in_order_removes_its_file() {
 }
 
 #[test]
-fn a_file_of_zeros_is_replaced() {
+fn file_of_zeros_is_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("counters");
     for length in [0, 1, 63, 64, 5_000] {
@@ -99,7 +99,7 @@ fn a_file_of_zeros_is_replaced() {
 }
 
 #[test]
-fn a_file_that_is_something_else_is_left_alone() {
+fn foreign_file_is_kept() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("precious");
     std::fs::write(&path, "not counters").unwrap();
@@ -114,7 +114,7 @@ fn a_file_that_is_something_else_is_left_alone() {
 }
 
 #[test]
-fn a_link_to_counters_is_not_followed() {
+fn link_to_counters_is_not_followed() {
     let directory = tempfile::tempdir().unwrap();
     let [real, link] = ["real", "link"].map(|name| directory.path().join(name));
     let _counters = Counters::create(&real, 4).unwrap();
@@ -166,7 +166,7 @@ fn read(bytes: &[u8]) -> Result<Vec<(String, u64)>, Error> {
 }
 
 #[test]
-fn a_damaged_file_is_an_error_with_the_place() {
+fn damage_is_located() {
     let good = good_file();
     assert_eq!(read(&good).unwrap().len(), 2);
     for length in 0..good.len() {
@@ -192,7 +192,7 @@ fn a_damaged_file_is_an_error_with_the_place() {
 }
 
 #[test]
-fn a_file_that_shrinks_while_it_is_open_is_an_error() {
+fn shrunk_open_file_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("counters");
     std::fs::write(&path, good_file()).unwrap();
@@ -216,7 +216,7 @@ proptest! {
 }
 
 #[test]
-fn a_value_is_never_read_half_written() {
+fn values_are_never_torn() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("counters");
     let counters = Counters::create(&path, 1).unwrap();

@@ -1,5 +1,5 @@
-//! Counters that are written into a file: what is done to the file ends nobody who counts, is said once, and is mended with the next
-//! change where nothing else stands in its place.
+//! Counters written to a file: damage to the file does not end the counting process, is logged once, and is repaired with the next change,
+//! unless another file is in its place.
 
 use gapless_agent::{Counter, Counters, CountersReader, CountersWriter, Error, WrittenCounters};
 use std::fs::File;
@@ -30,7 +30,7 @@ impl Counted {
         self.directory.path().join("counters")
     }
 
-    /// Counts one more, and writes it.
+    /// Counts one more and writes it.
     fn count(&self) {
         self.counter.add(1);
         assert!(self.writer.write());
@@ -50,7 +50,7 @@ fn read(path: &Path) -> Result<Vec<(String, u64)>, Error> {
 }
 
 #[test]
-fn what_was_shortened_lengthened_or_removed_is_whole_after_the_next_change() {
+fn next_change_repairs_the_file() {
     let counted = Counted::new();
     counted.check();
     let length = File::open(counted.path()).unwrap().metadata().unwrap().len();
@@ -75,7 +75,7 @@ fn what_was_shortened_lengthened_or_removed_is_whole_after_the_next_change() {
 }
 
 #[test]
-fn what_stands_in_its_place_is_left_alone() {
+fn file_in_its_place_is_kept() {
     let counted = Counted::new();
     let (path, elsewhere) = (counted.path(), counted.directory.path().join("elsewhere"));
     for place in ["directory", "pipe", "file", "link"] {
@@ -113,7 +113,7 @@ fn what_stands_in_its_place_is_left_alone() {
 }
 
 #[test]
-fn a_directory_that_has_gone_is_no_harm() {
+fn missing_directory_is_harmless() {
     let counted = Counted::new();
     std::fs::remove_dir_all(counted.directory.path()).unwrap();
     counted.count();
@@ -124,7 +124,7 @@ fn a_directory_that_has_gone_is_no_harm() {
 }
 
 #[test]
-fn the_last_counts_are_read_by_who_has_the_file_open() {
+fn open_file_gets_the_last_counts() {
     let counted = Counted::new();
     let reader = CountersReader::open(counted.path()).unwrap();
     counted.counter.set(u64::MAX);

@@ -1,4 +1,4 @@
-//! The thread plan, case by case: who shares a thread, who spins, who is downgraded and told so.
+//! The thread plan, case by case: which agents share a thread, and which threads spin or are downgraded with a note.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_agent::{AgentSpec, CpuMask, IdleStrategy, OptimizeFor, PlanKind, ThreadPlan, plan};
@@ -8,7 +8,7 @@ fn mask(text: &str) -> Option<CpuMask> {
     Some(text.parse().unwrap())
 }
 
-/// A durable node: the chain of a message, and an agent that only looks on.
+/// A durable node: the agents on a message's path, and one observer.
 fn node() -> Vec<AgentSpec<&'static str>> {
     vec![
         AgentSpec::new("sequencer").hot(),
@@ -19,7 +19,7 @@ fn node() -> Vec<AgentSpec<&'static str>> {
     ]
 }
 
-/// One line for each thread: agents, how it waits, mask. `hot`, `warm` and `shared`.
+/// One line for each thread: agents, idle strategy (`hot`, `warm` or `shared`), mask.
 fn picture(plan: &ThreadPlan<&'static str>) -> Vec<String> {
     let picture = |thread: &gapless_agent::PlannedThread<&'static str>| {
         let waiting = match (thread.spec.hot, thread.spec.effective_idle()) {
@@ -43,16 +43,16 @@ fn each_kind_on_each_machine() {
     let cases: Vec<(PlanKind, OptimizeFor, usize, usize, Vec<String>, usize)> = vec![
         (Min, Latency, 2, 1, vec![format!("{chain} hot"), "watcher shared".into()], 0),
         (Min, Throughput, 16, 1, vec![format!("{chain} hot"), "watcher shared".into()], 0),
-        // A caller spins on the only core: a thread that spins beside it steals from it.
+        // A caller spins on the only core: another spinning thread would take time from it.
         (Min, Latency, 1, 1, vec![format!("{chain} shared"), "watcher shared".into()], 1),
         (Min, Latency, 1, 0, vec![format!("{chain} hot"), "watcher shared".into()], 0),
-        // The default never spins for ever, and for latency never splits the chain.
+        // The default never spins forever, and never splits the chain for latency.
         (Default, Latency, 2, 1, vec![format!("{chain} warm"), "watcher shared".into()], 0),
         (Default, Latency, 16, 1, vec![format!("{chain} warm"), "watcher shared".into()], 0),
         (Default, Latency, 1, 1, vec![format!("{chain} shared"), "watcher shared".into()], 1),
         (Default, Throughput, 2, 1, vec![format!("{chain} warm"), "watcher shared".into()], 0),
         (Default, Throughput, 3, 0, vec![format!("{chain} warm"), "watcher shared".into()], 0),
-        // From four cores on the heaviest stage gets its own, and one core stays free.
+        // From four cores the heaviest stage gets a thread of its own, and one core stays free.
         (
             Default,
             Throughput,
@@ -84,7 +84,7 @@ fn each_kind_on_each_machine() {
             vec!["sequencer+service hot".into(), "journaler hot".into(), "sender hot".into(), "watcher shared".into()],
             0,
         ),
-        // Fewer cores than it wants: the business logic first, then the heaviest; the last with a core shares it.
+        // Fewer cores than wanted: the business logic first, then the heaviest; the last with a core shares it.
         (
             Max,
             Throughput,
@@ -121,7 +121,7 @@ fn each_kind_on_each_machine() {
 }
 
 #[test]
-fn a_downgrade_says_which_thread_and_why() {
+fn downgrade_is_noted_with_reason() {
     let plan = plan(PlanKind::Max, OptimizeFor::Latency, &node(), 2, 1);
     let printed = plan.to_string();
     assert!(
@@ -133,7 +133,7 @@ fn a_downgrade_says_which_thread_and_why() {
 }
 
 #[test]
-fn a_mask_on_a_hot_agent_makes_the_default_plan_spin_for_latency_only() {
+fn hot_mask_spins_for_latency_only() {
     let mut agents = node();
     agents[2].cpus = mask("[1]");
     let latency = plan(PlanKind::Default, OptimizeFor::Latency, &agents, 4, 1);
@@ -143,7 +143,7 @@ fn a_mask_on_a_hot_agent_makes_the_default_plan_spin_for_latency_only() {
 }
 
 #[test]
-fn a_mask_of_its_own_is_a_wish_for_a_thread_of_its_own() {
+fn own_mask_means_own_thread() {
     let mut agents = node();
     agents[2].cpus = mask("[1]");
     agents[1].cpus = mask("[2]");
@@ -154,7 +154,7 @@ fn a_mask_of_its_own_is_a_wish_for_a_thread_of_its_own() {
 }
 
 #[test]
-fn a_mask_that_sharing_a_thread_makes_useless_is_noted() {
+fn useless_mask_is_noted() {
     let mut agents = node();
     agents[2].cpus = mask("[1]");
     agents[1].cpus = mask("[2]");
@@ -167,7 +167,7 @@ fn a_mask_that_sharing_a_thread_makes_useless_is_noted() {
 }
 
 #[test]
-fn two_threads_pinned_to_one_cpu_do_not_both_spin() {
+fn threads_on_one_cpu_do_not_both_spin() {
     let mut agents = node();
     agents[2].cpus = mask("[1]");
     agents[1].cpus = mask("[1]");
@@ -182,7 +182,7 @@ fn two_threads_pinned_to_one_cpu_do_not_both_spin() {
 }
 
 #[test]
-fn a_core_is_shared_with_those_that_may_run_on_it() {
+fn core_is_lent_within_its_mask() {
     let mut agents = node();
     agents[2].cpus = mask("[1]");
     agents[1].cpus = mask("[0]");
@@ -201,7 +201,7 @@ fn a_core_is_shared_with_those_that_may_run_on_it() {
 }
 
 #[test]
-fn an_agent_that_wants_to_be_alone_has_a_thread_in_every_plan() {
+fn alone_agent_gets_its_own_thread() {
     let mut agents = node();
     agents[1].alone = true;
     for (cores, journaler, main) in [(2, "shared", "shared"), (8, "hot", "hot")] {
@@ -213,7 +213,7 @@ fn an_agent_that_wants_to_be_alone_has_a_thread_in_every_plan() {
 }
 
 #[test]
-fn agents_that_can_all_leave_still_have_a_main_thread() {
+fn detachable_agents_have_a_main() {
     let agents = [AgentSpec::new("a").detachable(), AgentSpec::new("b").detachable().hot()];
     assert_eq!(picture(&plan(PlanKind::Min, OptimizeFor::Latency, &agents, 2, 0)), ["a shared", "b hot"]);
     assert_eq!(picture(&plan(PlanKind::Max, OptimizeFor::Latency, &agents[..1], 2, 0)), ["a hot"]);
@@ -221,7 +221,7 @@ fn agents_that_can_all_leave_still_have_a_main_thread() {
 }
 
 #[test]
-fn kinds_read_back_what_they_print() {
+fn plan_kind_round_trip() {
     for kind in [PlanKind::Min, PlanKind::Default, PlanKind::Max] {
         assert_eq!(kind.to_string().parse::<PlanKind>().unwrap(), kind);
     }
@@ -234,7 +234,7 @@ fn kinds_read_back_what_they_print() {
 
 proptest! {
     #[test]
-    fn every_agent_runs_once_in_order_and_no_more_threads_spin_than_there_are_cores(
+    fn spinning_threads_fit_the_cores(
         kind in prop_oneof![Just(PlanKind::Min), Just(PlanKind::Default), Just(PlanKind::Max)],
         optimize_for in prop_oneof![Just(OptimizeFor::Latency), Just(OptimizeFor::Throughput)],
         traits in proptest::collection::vec((any::<bool>(), any::<bool>(), any::<u32>(), proptest::option::of(0_usize..6)), 0..9),

@@ -536,7 +536,7 @@ fn reconnect_waits_for_room_in_time() {
 }
 
 #[test]
-fn closed_session_gets_no_late_messages() {
+fn closed_session_gets_nothing_late() {
     let (mut client, service) = connected();
     let keys = [7, 8, 9].map(|token| client.open_session(token, 8).unwrap());
     for key in &keys[1..] {

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_sequencer_is_reported_until_timeout() {
+    fn silent_sequencer_is_reported() {
         let [waiting, refused] = std::thread::scope(|scope| {
             let first = scope.spawn(|| is_told(0, |_, what| TOLD[0].lock().unwrap().push(what.to_owned()), &TOLD[0]));
             let second = scope.spawn(|| is_told(1, |_, what| TOLD[1].lock().unwrap().push(what.to_owned()), &TOLD[1]));

@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn live_feed_over_tcp_is_on_the_hot_path() {
+    fn live_tcp_feed_is_on_the_hot_path() {
         assert!(shares_a_thread(&options(PlanKind::Min), Head::Sequencer));
         assert!(shares_a_thread(&options(PlanKind::Min), Head::Relay));
         assert!(!shares_a_thread(&options(PlanKind::Max), Head::Sequencer));

@@ -76,7 +76,7 @@ fn length_limit_is_inclusive() {
 }
 
 #[test]
-fn memory_bounded_first_always_admitted() {
+fn memory_is_bounded() {
     let mut fragments = Fragments::new(100, 1 << 20);
     assert_eq!(add(&mut fragments, &part(1, 1, 0, 2, 100), 1), Collected::Kept);
     assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 2, 100), 1, 0), Collected::Later);

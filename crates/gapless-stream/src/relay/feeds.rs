@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_before_journal_are_restored() {
+    fn earlier_sessions_are_restored() {
         let directory = tempfile::tempdir().unwrap();
         let kept = KeptFeeds::at(directory.path().join("feeds"), IDENTITY);
         assert_eq!(kept.before(100), Feeds::default(), "nothing was written yet");

@@ -1,10 +1,9 @@
-//! A sequencer and two nodes, each a process, in network namespaces that a pair of virtual interfaces joins. The link is
-//! cut again and again while messages flow, for longer than a node waits before it takes the sequencer for gone, too.
-//! Every node meets the same gapless stream, over UDP and over TCP, with its own messages once and in order; also when
-//! packets are turned away by name instead of lost.
+//! A sequencer and two nodes, each a process, in network namespaces joined by a pair of virtual interfaces. The link is cut repeatedly
+//! while messages flow, also for longer than a node waits for its sequencer. Every node reads the same gapless stream, over UDP and over
+//! TCP, with its own messages once and in order; also if packets are rejected by ICMP instead of lost.
 //!
-//! Everything is in a user namespace of its own, which the kernel removes with the last process in it: no privilege is
-//! needed where users may make such namespaces, and nothing is left over. Elsewhere it says that it is skipped.
+//! Everything runs in a user namespace, which the kernel removes with the last process in it. No privilege is needed where users may create
+//! such namespaces, and nothing is left over. Elsewhere the test reports that it is skipped.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -17,18 +16,18 @@ use gapless_testkit::scenarios::Module;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The first argument of the process inside the namespaces; its transport comes after it.
+/// First argument of the process inside the namespaces; its transport follows.
 const INSIDE: &str = "a_cut_link_leaves_no_gap::inside";
-/// The first argument of the sequencer and the nodes, see [`Part`].
+/// First argument of the sequencer and the nodes, see [`Part`].
 const PART: &str = "a_cut_link_leaves_no_gap::part";
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How long the link is cut: within a node's patience of 2 s, and beyond it.
+/// Durations of the cuts: within a node's timeout of 2 s, and beyond it.
 const CUTS: [Duration; 4] =
     [Duration::from_millis(100), Duration::from_millis(300), Duration::from_millis(3_000), Duration::from_millis(50)];
-/// How long packets of UDP are turned away, so that hellos are, too: the feed comes until the sequencer has forgotten the
-/// node, 2 s, and the node waits for 2 s.
+/// Time for which UDP packets are rejected, including hellos: longer than the feed continues until the sequencer drops the node, 2 s, plus
+/// the node's timeout, 2 s.
 const PROHIBITED: Duration = Duration::from_millis(5_500);
-/// How many messages of each node must be on their way or there before the first cut, and between two.
+/// Number of messages of each node that must have been sent before the first cut, and between two.
 const MESSAGES_BETWEEN: u64 = 200;
 
 pub fn module() -> Module {
@@ -37,13 +36,13 @@ pub fn module() -> Module {
     })
 }
 
-/// If this process was started as a part of a scenario, it is that, and does not come back from here.
+/// Runs a part of a scenario if this process was started as one, and does not return then.
 pub fn play_a_part_if_asked() {
     let arguments: Vec<String> = std::env::args().collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [_, PART, name, transport, directory] => parts::play(name, transport, directory.as_ref()),
         [_, INSIDE, transport] => {
-            // A process that hangs ends with this process.
+            // A hanging process ends with this one.
             std::thread::spawn(|| {
                 std::thread::sleep(3 * PATIENCE);
                 eprintln!("it hangs");
@@ -73,14 +72,14 @@ fn the_link_is_cut(transport: &str) {
     let part = |name: &str, command: Command| Part::start(name, command, transport, directory.path());
     let mut sequencer = part("sequencer", link.on_left());
     assert_eq!(sequencer.line(), "running");
-    // One beside the sequencer, one across the link, which begins before it is there: without a route.
+    // One next to the sequencer, one across the link, which starts before the link is up: without a route.
     link.set(false);
     let mut nodes = [part("node-near", link.on_left()), part("node-far", link.on_right())];
     assert_eq!(nodes[1].line(), "0");
     link.set(true);
     let begun = Instant::now();
     for (number, time) in CUTS.into_iter().enumerate() {
-        // The far one tells how many of its own have come back: they flow through the link.
+        // The far node prints how many of its own messages have come back through the link.
         let due = (number as u64 + 1) * MESSAGES_BETWEEN;
         while nodes[1].count() < due {
             nodes[1].line();
@@ -91,10 +90,10 @@ fn the_link_is_cut(transport: &str) {
         link.set(true);
     }
     if transport == "udp" {
-        // ICMP tells the far node's socket that its packets were turned away; that ends nothing.
+        // ICMP reports the rejected packets to the far node's socket; that ends nothing.
         link.prohibit(true);
         std::thread::sleep(PROHIBITED);
-        // Neither does that its host has another address when they are let in again.
+        // A new address of its host is no reason to stop either.
         link.move_right();
         link.prohibit(false);
         let due = nodes[1].count() + MESSAGES_BETWEEN;
@@ -104,8 +103,7 @@ fn the_link_is_cut(transport: &str) {
         }
     }
     nodes.iter_mut().for_each(Part::let_go);
-    // The results of each: so many messages, up to this sequence, with this checksum over all of them; and so many
-    // losses.
+    // Result of each node: number of messages, last sequence, a checksum over all of them, and the number of lost connections.
     let ends: Vec<String> = nodes.iter_mut().map(|node| node.end()).collect();
     println!("{transport}: {ends:?}");
     let [(near, near_losses), (far, far_losses)] = [0, 1].map(|node| ends[node].rsplit_once(' ').unwrap());
@@ -119,7 +117,7 @@ fn the_link_is_cut(transport: &str) {
     drop(link);
 }
 
-/// A command that says nothing unless it fails.
+/// Runs a command, with output only if it fails.
 fn run(words: &[&str]) {
     let output = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));

@@ -1,10 +1,9 @@
-//! Kills the sequencer's process again and again while three nodes publish: it goes on from its journal, gives no
-//! sequence twice, and every node has each of its messages once and in order. Nodes are killed too: at any moment of
-//! their publishing, which leaves the others alone.
+//! Kills the sequencer's process repeatedly while three nodes publish. It resumes from its journal, assigns no sequence twice, and every
+//! node has each of its messages once and in order. Nodes are killed too, at any moment of their publishing, without an effect on the
+//! others.
 //!
-//! Without debug assertions the kill comes from outside, at a random moment. With them the sequencer
-//! kills itself at each named crash point instead, at two of them side by side; the hits are printed and must not be zero.
-//! Prints its seed and takes one from `GAPLESS_SEED`.
+//! Without debug assertions the kill comes from outside, at a random moment. With them the sequencer kills itself at each named crash point
+//! instead, two of them in parallel; the hits are printed and must not be zero. Prints its seed and takes one from `GAPLESS_SEED`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -34,7 +33,7 @@ use std::time::{Duration, Instant};
 const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Kills from outside at each tier, at each crash point, and of nodes; fewer with every change.
+/// Number of kills from outside at each tier, at each crash point, and of nodes; fewer in the run with every change.
 fn kills_from_outside_count() -> u64 {
     rounds(8, 3)
 }
@@ -47,14 +46,14 @@ fn node_kills() -> u64 {
     rounds(6, 3)
 }
 
-/// Crash points at a time: most of their time goes into starting and waiting.
+/// Crash points tested in parallel: most of the time goes into starting and waiting.
 const SIDE_BY_SIDE: usize = 2;
 
-/// The first arguments of the processes that are killed.
+/// First arguments of the killed processes.
 const SEQUENCER: &str = "a_killed_sequencer_loses_nothing::sequencer";
 const NODE: &str = "a_killed_sequencer_loses_nothing::node";
 
-/// If this process was started as a sequencer or a node, it is that until it is killed, and does not come back from here.
+/// Runs a sequencer or a node if this process was started as one, until it is killed; does not return then.
 pub fn play_a_part_if_asked() {
     let arguments: Vec<String> = std::env::args().collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
@@ -95,7 +94,7 @@ fn options(directory: &Path, tier: Tier, network: Option<(SocketAddr, SocketAddr
     options
 }
 
-/// The process that is killed.
+/// The killed process.
 fn sequence(directory: &Path, tier: &str, command: SocketAddr, request: SocketAddr) -> ! {
     let tier = if tier == "sync" { Tier::Sync } else { Tier::Journal };
     let stream = EventStream::start(&options(directory, tier, Some((command, request)))).unwrap();
@@ -109,7 +108,7 @@ fn sequence(directory: &Path, tier: &str, command: SocketAddr, request: SocketAd
     }
 }
 
-/// A node that is killed.
+/// A killed node.
 fn publish_for_ever(directory: &Path, token: u128) -> ! {
     let link = SharedMemoryLink::new(directory, SharedMemoryOptions::default());
     let mut node = StreamNode::new(link, StreamNodeOptions::with_token(token));
@@ -139,7 +138,7 @@ impl Sequencer {
         command.args([deployment.command.to_string(), deployment.request.to_string()]);
         command.envs(environment.iter().map(|(name, value)| (name, value)));
         let mut process = Process::start(&mut command);
-        // The test that asked for one that dies before it runs starts it again.
+        // If it dies before it runs, the test starts it again.
         process.next_line();
         Self(process)
     }
@@ -148,7 +147,7 @@ impl Sequencer {
         self.0.kill();
     }
 
-    /// Whether it has died, and by its own hand.
+    /// Whether it has died at its own crash point.
     fn has_died(&mut self) -> bool {
         let Some(status) = self.0.ended() else { return false };
         let signal = std::os::unix::process::ExitStatusExt::signal(&status);
@@ -190,7 +189,7 @@ struct Node {
     owner: u64,
     node: StreamNode<AnyLink>,
     sent: u64,
-    /// The last of its own that it has met, and everything that it has met.
+    /// Last own message read, and everything read.
     own: u64,
     met: Vec<(u64, u64, u64)>,
 }
@@ -201,7 +200,7 @@ impl Node {
         Self { owner, node, sent: 0, own: 0, met: Vec::new() }
     }
 
-    /// Frames that have come.
+    /// Polls the node; returns the number of frames read.
     fn poll(&mut self, publish: bool) -> usize {
         if publish && self.node.can_publish() && self.node.in_flight() < 200 {
             let length = [16, 100, 1_000, 4_000][self.sent as usize % 4];
@@ -227,7 +226,7 @@ impl Node {
     }
 }
 
-/// Lets each node publish if it may, and read; leaves the processor to others when nothing has come.
+/// Lets each node publish if it may, and read; yields the processor if no frame has arrived.
 fn poll(nodes: &mut [Node], publish: bool) {
     let came: usize = nodes.iter_mut().map(|node| node.poll(publish)).sum();
     if came == 0 {
@@ -235,7 +234,7 @@ fn poll(nodes: &mut [Node], publish: bool) {
     }
 }
 
-/// Everything that was published has come back to everybody, and all have met the same.
+/// Waits until everything published has come back to all nodes, and all have read the same.
 fn settle(nodes: &mut [Node], deployment: &Deployment) {
     let deadline = Instant::now() + PATIENCE;
     let all = |nodes: &[Node]| nodes.iter().map(|node| node.sent).sum::<u64>();
@@ -249,7 +248,7 @@ fn settle(nodes: &mut [Node], deployment: &Deployment) {
         assert!(first.met == other.met, "two nodes have met different streams");
     }
     assert_eq!(first.met.len() as u64, all(nodes));
-    // The journal says the same, without a gap.
+    // The journal has the same frames, without a gap.
     let mut replay = JournalReader::open(deployment.directory.path().join("journal")).unwrap().replay(1).unwrap();
     let (mut sequence, mut last_ns, mut numbers) = (0, 0, HashMap::<u64, u64>::new());
     while let Some(frame) = replay.next_frame().unwrap() {
@@ -285,7 +284,7 @@ fn kills_from_outside(random: &mut Random) {
     }
 }
 
-/// Kills the sequencer at `point` again and again.
+/// Kills the sequencer repeatedly at `point`.
 fn kills_at(tier: &'static str, point: &str, random: &mut Random) {
     let is_rare = point.contains("segment") || point.contains("state") || point == "before_answer";
     let passes = (0..kills_per_point()).map(|_| random.below(if is_rare { 2 } else { 400 }) + 1).collect::<Vec<_>>();
@@ -295,12 +294,12 @@ fn kills_at(tier: &'static str, point: &str, random: &mut Random) {
     let mut visitor = None;
     for pass in &passes {
         let mut sequencer = Sequencer::start(&deployment, &[("GAPLESS_CRASH_POINT", format!("{point}:{pass}"))]);
-        // It has to come once at least; a busy machine takes its time.
+        // The point must be hit at least once; a busy machine takes its time.
         let until = Instant::now() + if hits == 0 { PATIENCE } else { Duration::from_secs(20) };
         while !sequencer.has_died() && Instant::now() < until {
             poll(&mut nodes, true);
             if point == "before_answer" {
-                // A client that comes anew is answered.
+                // A new client gets an answer.
                 let visitor = visitor.get_or_insert_with(|| deployment.visitor());
                 if visitor.poll(64, |_| {}).is_err() || visitor.session().is_some() {
                     *visitor = deployment.visitor();
@@ -321,7 +320,7 @@ fn nodes_are_killed(random: &mut Random) {
     let sequencer = Sequencer::start(&deployment, &[]);
     let mut nodes = deployment.nodes();
     for round in 0..node_kills() {
-        // Two processes in turn, so that each goes on with its session after a death.
+        // Two processes in turn, so that each resumes its session after a death.
         let token = 100 + round % 2;
         let place = deployment.directory.path().to_str().unwrap();
         let mut node = Process::start(this_program().args([NODE, place, &token.to_string()]));
@@ -333,7 +332,7 @@ fn nodes_are_killed(random: &mut Random) {
         }
         node.kill();
     }
-    // The messages of the dead are in the stream as far as they go, once and without a gap.
+    // Messages of the dead nodes are in the stream up to their death, once and without a gap.
     poll(&mut nodes, false);
     let deadline = Instant::now() + PATIENCE;
     while nodes.iter().any(|node| node.own < node.sent) {

@@ -1,6 +1,5 @@
-//! Receivers that know the standard protocols and nothing of ours receive the end of a feed session: before the next
-//! one begins, again after a restart, and when the stream ends with its process. They still get the messages that they
-//! have missed of it.
+//! Receivers that know only the standard protocols get the end of a feed session: before the next one begins, again after a restart, and
+//! when the stream ends with its process. They can still request missed messages of it.
 
 use crate::raw_soup::{Client, login};
 use gapless_client::client::MessageType;
@@ -31,15 +30,15 @@ fn name(text: &str) -> FeedSession {
     FeedSession::new(text).unwrap()
 }
 
-/// A receiver of MoldUDP64 as simple as it may be: it counts numbers, takes lower ones for doubled in any session, and
-/// begins anew when it receives the end of the session that it began with.
+/// A minimal receiver of MoldUDP64: it counts numbers, treats lower ones as duplicates in any session, and starts over at the end of its
+/// session.
 struct Simple {
     socket: UdpSocket,
     session: Option<FeedSession>,
     next: u64,
-    /// The messages of nodes, without the stream's own frames.
+    /// Messages of nodes, without the stream's own frames.
     messages: Vec<Vec<u8>>,
-    /// Names and numbers of the ends that it received.
+    /// Names and numbers of the ends received.
     ends: Vec<(String, u64)>,
 }
 
@@ -127,7 +126,7 @@ fn payloads(marker: u8, count: u8) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_receiver_that_compares_no_names_loses_nothing_when_the_feed_rolls_over() {
+fn roll_over_loses_nothing() {
     let place = tempfile::tempdir().unwrap();
     let (options, network) = options(Some(place.path()));
     let mut simple = Simple::join(network.groups[0]);
@@ -148,7 +147,7 @@ fn a_receiver_that_compares_no_names_loses_nothing_when_the_feed_rolls_over() {
     let ends: Vec<&str> = simple.ends.iter().map(|(name, _)| name.as_str()).collect();
     assert!(ends.starts_with(&["MONDAY", "TUESDAY"]), "{ends:?}");
 
-    // Our own node follows, and packets about earlier feed sessions leave it alone.
+    // Our own node follows, unaffected by packets about earlier feed sessions.
     let mut met = Vec::new();
     let mut poll = |until: &dyn Fn(&Vec<Vec<u8>>) -> bool| {
         let deadline = Instant::now() + PATIENCE;
@@ -168,7 +167,7 @@ fn a_receiver_that_compares_no_names_loses_nothing_when_the_feed_rolls_over() {
     assert_eq!(poll(&|_| Instant::now() > later), all, "nothing comes twice");
     assert_eq!(ours.position(), stream.released_sequence() + 1);
 
-    // Missing messages of the first are still sent.
+    // Missing messages of the first session are still sent.
     let asking = UdpSocket::bind("127.0.0.1:0").unwrap();
     asking.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     let request = Request { feed_session: name("MONDAY"), sequence: 2, count: 3 };
@@ -180,7 +179,7 @@ fn a_receiver_that_compares_no_names_loses_nothing_when_the_feed_rolls_over() {
     let packet = Packet::parse(&answer[..length.expect("there is an answer")]).unwrap();
     assert_eq!((packet.feed_session, packet.sequence), (name("MONDAY"), 2));
 
-    // The feed session outlives the process: a stop does not end it, and a start says what had ended before.
+    // The feed session outlives the process: a stop does not end it, and a start announces earlier ends.
     drop((ours, publisher));
     stream.stop().unwrap();
     let mut after = Simple::join(network.groups[0]);
@@ -193,7 +192,7 @@ fn a_receiver_that_compares_no_names_loses_nothing_when_the_feed_rolls_over() {
 }
 
 #[test]
-fn a_stream_in_memory_ends_with_its_process() {
+fn memory_stream_ends_with_process() {
     let (mut options, network) = options(None);
     let any_port = SocketAddr::from((own_loopback(), 0));
     let mut tcp = TcpNetwork::new(any_port, any_port);

@@ -1,6 +1,6 @@
-//! Packets of a running stream, caught at real sockets, are MoldUDP64 to somebody else's decoder: tshark says of each the
-//! session, sequence, count, lengths and messages that the journal holds; of heartbeats, the end of a session and
-//! requests, too. Without tshark it says that it is skipped.
+//! Packets of a running stream, captured at real sockets, are MoldUDP64 to an independent decoder. tshark decodes the session, sequence,
+//! count, lengths and messages of each as they are in the journal; also of heartbeats, the end of a session and requests. Without tshark
+//! the test reports that it is skipped.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -58,7 +58,7 @@ fn node_behind(tap: &Tap, network: &PacketNetwork, group: SocketAddr) -> StreamN
     StreamNode::new(link, StreamNodeOptions::reading(Start::First))
 }
 
-/// Returns everything that was caught until `is_done` accepts it.
+/// Captures packets until `is_done` accepts them; returns all.
 fn catch(
     caught: &mut Vec<Caught>,
     what: &str,
@@ -86,7 +86,7 @@ fn publish<L: NodeLink>(node: &mut StreamNode<L>, count: usize) {
 }
 
 #[test]
-fn tshark_reads_what_the_journal_holds() {
+fn tshark_decodes_the_journal() {
     if !tshark::is_there() {
         return eprintln!("SKIPPED: tshark is not installed, nobody else decodes the feed");
     }
@@ -106,7 +106,7 @@ fn tshark_reads_what_the_journal_holds() {
     let released = stream.released_sequence();
     let is_heartbeat = |caught: &[Caught]| caught.iter().filter(|each| count_of(each) == 0).count() >= 3;
     catch(&mut caught, "no heartbeat came", || capture::take(&mut member, group), is_heartbeat);
-    // A late node asks for earlier messages, and is answered; the tap stands between.
+    // A late node requests earlier messages, and gets answers; the tap is in between.
     let mut late = node_behind(&tap, &network, group);
     let read_all = |late: &mut StreamNode<_>, tap: &mut Tap| {
         late.poll(256, |_| {}).unwrap();
@@ -136,7 +136,7 @@ fn tshark_reads_what_the_journal_holds() {
     }
     against_the_journal(&stream_place, &decoded);
 
-    // That it would notice: one message more than there is, and one that is longer than there is room for.
+    // Control: damage is detected, one message more than there is, and one longer than its room.
     for damage in [19, 21] {
         let first = caught.iter().find(|each| (1..100).contains(&count_of(each)) && each.to == group).unwrap();
         let mut damaged = first.clone();

@@ -1,5 +1,4 @@
-//! A halt, or its end, that is asked for between two feed sessions takes effect as the next one begins, before any
-//! message.
+//! A halt or resume requested between two feed sessions takes effect at the beginning of the next, before any message.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::client::MessageType;
@@ -15,7 +14,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 const TYPE: MessageType = MessageType { schema: 3 << 16 | 1, encoding: Encoding::Opaque };
 
-/// A node and its events, in words.
+/// A node and its events, as words.
 struct Party {
     node: StreamNode<SharedMemoryLink>,
     met: Vec<String>,
@@ -50,7 +49,7 @@ fn halt(reason: &str) -> SequencerRequest {
 }
 
 #[test]
-fn a_halt_between_feed_sessions_holds() {
+fn halt_between_sessions_holds() {
     let mut options = EventStreamOptions::in_memory();
     options.feed_session = FeedSession::new("MONDAY").unwrap();
     let stream = EventStream::start(&options).unwrap();
@@ -91,7 +90,7 @@ fn a_halt_between_feed_sessions_holds() {
 }
 
 #[test]
-fn so_does_one_before_an_operator_rolls_over() {
+fn halt_before_roll_over_holds() {
     let mut options = EventStreamOptions::in_memory();
     options.feed_session = FeedSession::new("MONDAY").unwrap();
     let stream = EventStream::start(&options).unwrap();

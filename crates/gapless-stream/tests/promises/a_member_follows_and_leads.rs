@@ -1,5 +1,5 @@
-//! A member of a cluster takes over what its leader stamped, and knows what the leader knew: when it leads, it goes on as
-//! if it had led all the time. While it follows it takes nothing of publishers, and tells them where to go.
+//! A cluster member appends its leader's frames and has the leader's knowledge: when it leads, it continues as if it had always led. While
+//! it follows, it takes nothing from publishers and redirects them.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::member::{EXPIRY_NS, FRAME_LENGTH_MAX, IDENTITY, Member, WINDOW_BYTES, frames, rules, send};
@@ -56,7 +56,7 @@ fn opened(member: &Member) -> u64 {
     }
 }
 
-/// A follower that has everything that `leader` has.
+/// A follower that has everything `leader` has.
 fn follower_of(leader: &mut Member) -> Member {
     let mut member = Member::new();
     member.ingress.follow(None);
@@ -65,7 +65,7 @@ fn follower_of(leader: &mut Member) -> Member {
     member
 }
 
-/// A publisher of many that do everything that publishers do.
+/// One of many publishers that use all features.
 struct Actor {
     link: PublisherLink,
     session: u64,
@@ -73,7 +73,7 @@ struct Actor {
 }
 
 #[test]
-fn who_followed_knows_what_who_led_knows() {
+fn follower_has_the_leaders_state() {
     let mut random = Random::seeded();
     let mut below = |limit: u64| random.below(limit);
     let (mut now_ns, mut token) = (1_000 * S, 100);
@@ -136,7 +136,7 @@ fn who_followed_knows_what_who_led_knows() {
         leader.poll(now_ns);
         let appended = leader.appended();
         leader.release();
-        // Links split what they carry where they like, between frames.
+        // Links split their data anywhere between frames.
         let mut from = 0;
         let mut ends = Vec::new();
         for frame in frames(&appended) {
@@ -161,7 +161,7 @@ fn who_followed_knows_what_who_led_knows() {
     println!("{timers_fired} timers fired, {expired} sessions expired, {parts} parts of messages");
     assert!(timers_fired > 10 && expired > 10 && parts > 100, "the choices meet what there is to meet");
 
-    // From here on both lead: the same is published to both, with the same result.
+    // From here on both lead: publishing the same to both has the same result.
     actors.clear();
     leader.poll(now_ns);
     let _ = (leader.appended(), leader.told());
@@ -189,7 +189,7 @@ fn who_followed_knows_what_who_led_knows() {
 }
 
 #[test]
-fn time_goes_on_behind_the_leaders_where_the_clock_is_behind() {
+fn time_continues_despite_slow_clock() {
     let (mut leader, mut publisher, session) = leader(5_000 * S);
     send(&mut publisher, &event(session, 1, b"one"));
     leader.poll(5_000 * S);
@@ -201,8 +201,7 @@ fn time_goes_on_behind_the_leaders_where_the_clock_is_behind() {
     follower.poll(10 * S);
     let _ = follower.appended();
     assert_eq!(follower.ingress.sequencer().last_timestamp_ns(), before_ns + 1);
-    // It does not stand still until the clock is as far: a timer that is due in a second is due in a second and a
-    // twentieth.
+    // Time does not stand still until the clock catches up: a timer due in a second fires within a second and a twentieth.
     follower.requests.push(SequencerRequest::SetTimer { timer: 5, deadline_ns: before_ns + S }).unwrap();
     follower.poll(11 * S + 40 * MS);
     assert!(follower.appended().is_empty());
@@ -214,9 +213,9 @@ fn time_goes_on_behind_the_leaders_where_the_clock_is_behind() {
 }
 
 #[test]
-fn a_session_lives_from_its_own_last_frame_on() {
+fn expiry_counts_from_own_last_frame() {
     let (mut leader, mut publisher, session) = leader(1_000 * S);
-    // The stream was silent before it, almost for as long as a session lives.
+    // The stream was silent before, for almost the lifetime of a session.
     let sent_ns = 999 * S + EXPIRY_NS;
     send(&mut publisher, &event(session, 1, b"one"));
     leader.poll(sent_ns);
@@ -229,7 +228,7 @@ fn a_session_lives_from_its_own_last_frame_on() {
 }
 
 #[test]
-fn a_leader_whose_clock_is_ahead_expires_nothing_as_it_was_told_the_time() {
+fn fast_clock_expires_nothing() {
     let (mut leader, mut publisher, session) = leader(1_000 * S);
     send(&mut publisher, &event(session, 1, b"one"));
     leader.poll(1_000 * S);
@@ -241,7 +240,7 @@ fn a_leader_whose_clock_is_ahead_expires_nothing_as_it_was_told_the_time() {
         follower.ingress.follow(None);
         follower.take_over(&frames_of_leader);
         let _ = follower.appended();
-        // Its clock is ahead by more than a session lives without a sign.
+        // The new leader's clock is ahead by more than the lifetime of a silent session.
         let ahead_ns = 2 * EXPIRY_NS;
         let now_ns = 1_001 * S + ahead_ns;
         let now = Now { monotonic_ns: now_ns, epoch_ns: now_ns };
@@ -267,11 +266,10 @@ fn a_leader_whose_clock_is_ahead_expires_nothing_as_it_was_told_the_time() {
 }
 
 #[test]
-fn who_led_without_a_frame_takes_those_of_an_earlier_leader() {
+fn empty_term_accepts_earlier_leader() {
     let (mut leader, mut publisher, session) = leader(1_000 * S);
     let mut follower = follower_of(&mut leader);
-    // It leads for a moment, and appends nothing; then somebody else goes on with the frames that an earlier leader had
-    // appended.
+    // This member leads for a moment and appends nothing; then another continues with frames that an earlier leader had appended.
     for term in [3, 5] {
         follower.ingress.lead(term).unwrap();
         follower.ingress.follow(None);
@@ -281,7 +279,7 @@ fn who_led_without_a_frame_takes_those_of_an_earlier_leader() {
     leader.poll(1_000 * S + MS);
     follower.take_over(&leader.appended());
     assert_eq!(follower.state(), leader.state());
-    // Once there is a frame of its own term, earlier ones come no more.
+    // Once there is a frame of its own term, earlier terms are refused.
     follower.ingress.lead(6).unwrap();
     let mut own = follower.connect();
     send(&mut own, &open(8));
@@ -293,7 +291,7 @@ fn who_led_without_a_frame_takes_those_of_an_earlier_leader() {
 }
 
 #[test]
-fn publishers_are_sent_to_the_leader_and_nothing_of_theirs_is_taken() {
+fn follower_redirects_publishers() {
     let (mut leader, mut publisher, session) = leader(1_000 * S);
     send(&mut publisher, &timer(session, 1, 3, 1_001 * S));
     send(&mut publisher, &part(session, 2, 0, 2, 10));
@@ -302,8 +300,7 @@ fn publishers_are_sent_to_the_leader_and_nothing_of_theirs_is_taken() {
     let appended = old.ingress.last_sequence();
     let state = old.state();
 
-    // A publisher of its time as leader is notified, though it sends nothing: it may wait for something that will be
-    // cut.
+    // A publisher from its time as leader is notified without sending anything: it may wait for frames that will be truncated.
     old.ingress.follow(None);
     old.poll(1_000 * S + 1);
     assert_eq!(old.turned_away(), [""; 0], "the next leader is most often known in a moment");
@@ -326,7 +323,7 @@ fn publishers_are_sent_to_the_leader_and_nothing_of_theirs_is_taken() {
     old.poll(from_ns + 101 * MS);
     assert_eq!(old.turned_away(), ["/run/b"], "again after a while: an answer may have found no room");
 
-    // A publisher that comes now is notified when it sends something.
+    // A new publisher is notified when it sends something.
     let mut late = old.connect();
     old.poll(from_ns + 102 * MS);
     assert_eq!(old.turned_away(), [""; 0]);
@@ -335,7 +332,7 @@ fn publishers_are_sent_to_the_leader_and_nothing_of_theirs_is_taken() {
     old.poll(from_ns + 104 * MS);
     assert_eq!(old.turned_away(), ["/run/b"]);
 
-    // No timer fires, no session expires, no mark is made; its operator is notified.
+    // No timer fires, no session expires, no mark is appended; the operator is notified.
     old.requests.push(SequencerRequest::Halt { reason: "no".to_owned() }).unwrap();
     old.requests.push(SequencerRequest::Control { number: 4, command: ControlCommand::Resume }).unwrap();
     old.poll(from_ns + 2 * EXPIRY_NS);
@@ -343,7 +340,7 @@ fn publishers_are_sent_to_the_leader_and_nothing_of_theirs_is_taken() {
     let outcome = old.ingress.shared().outcomes.pop().unwrap();
     assert_eq!((outcome.number, outcome.status), (4, ControlStatus::Follower));
 
-    // It leads again. A publisher that did not open its session anew stays away; one that does is redirected.
+    // This member leads again. A publisher that has not reopened its session is not served; one that reopens it is.
     let _ = old.told();
     old.ingress.lead(3).unwrap();
     let now_ns = 1_002 * S + 2 * EXPIRY_NS;
@@ -371,7 +368,7 @@ fn publishers_are_sent_to_the_leader_and_nothing_of_theirs_is_taken() {
 }
 
 #[test]
-fn between_two_leaders_publishers_wait_for_the_next_one() {
+fn publishers_wait_for_next_leader() {
     let (mut old, mut publisher, session) = leader(1_000 * S);
     let appended = old.ingress.last_sequence();
     old.ingress.follow(None);
@@ -384,7 +381,7 @@ fn between_two_leaders_publishers_wait_for_the_next_one() {
     assert!(late.writer.backlog_bytes() > 0, "what was sent is still there");
     assert!(Agent::next_deadline_ns(&old.ingress).is_some_and(|deadline_ns| deadline_ns <= 1_000 * S + 201 * MS));
 
-    // It leads itself: a publisher that has opened its session in the meantime need not do so again.
+    // This member leads: a publisher that has opened its session meanwhile need not do so again.
     old.ingress.lead(2).unwrap();
     old.poll(1_000 * S + 151 * MS);
     let _ = old.appended();
@@ -394,7 +391,7 @@ fn between_two_leaders_publishers_wait_for_the_next_one() {
     let attached = told.iter().filter(|each| matches!(each, ResponderMessage::Attach { token: 70, .. })).count();
     assert_eq!((away, attached), (1, 1), "the other one has to open its own again: {told:?}");
 
-    // Another one leads: waiting publishers are redirected.
+    // Another member leads: waiting publishers are redirected.
     old.ingress.follow(None);
     send(&mut late, &event(appended + 1, 1, b"to somebody else"));
     old.poll(1_000 * S + 160 * MS);
@@ -406,7 +403,7 @@ fn between_two_leaders_publishers_wait_for_the_next_one() {
 }
 
 #[test]
-fn who_opens_another_session_is_told_to_open_the_first_again() {
+fn all_sessions_must_be_reopened() {
     let (mut member, mut publisher, session) = leader(1_000 * S);
     let appended = member.ingress.last_sequence();
     member.ingress.follow(None);
@@ -433,8 +430,8 @@ fn who_opens_another_session_is_told_to_open_the_first_again() {
 }
 
 #[test]
-fn what_somebody_left_who_came_anew_takes_no_session_from_where_he_is() {
-    // Whichever of the two rings is read first.
+fn stale_ring_steals_no_session() {
+    // Either ring may be read first.
     for polls in 0..2 {
         let (mut member, mut publisher, session) = leader(1_000 * S);
         let mut successor = member.connect();
@@ -456,7 +453,7 @@ fn what_somebody_left_who_came_anew_takes_no_session_from_where_he_is() {
 }
 
 #[test]
-fn a_witness_that_leads_answers_nobody() {
+fn leading_witness_answers_no_one() {
     let (mut leader, mut publisher, session) = leader(1_000 * S);
     send(&mut publisher, &event(session, 1, b"whose reply is a service's"));
     leader.poll(1_000 * S);
@@ -474,7 +471,7 @@ fn a_witness_that_leads_answers_nobody() {
 }
 
 #[test]
-fn a_spoiled_ring_waits_for_a_service_that_takes_no_messages() {
+fn corrupt_ring_waits_for_full_service() {
     let mut member = Member::new();
     member.ingress.follow(Some("/run/b"));
     let mut publisher = member.connect();
@@ -489,7 +486,7 @@ fn a_spoiled_ring_waits_for_a_service_that_takes_no_messages() {
 }
 
 #[test]
-fn a_cut_and_a_rebuilt_sequencer_are_as_if_what_was_cut_had_never_been() {
+fn truncated_frames_leave_no_trace() {
     let directory = tempfile::tempdir().unwrap();
     let layout = StreamLayout::new(directory.path());
     let persistence = Persistence { segment_length_bytes: 4 << 20, ..Persistence::default() };
@@ -511,7 +508,7 @@ fn a_cut_and_a_rebuilt_sequencer_are_as_if_what_was_cut_had_never_been() {
     follower.release();
     let (kept, state) = (follower.ingress.last_sequence(), follower.state());
 
-    // The frames that only this one has: of everything something.
+    // Frames that only this member has, of every kind.
     send(&mut publisher, &timer(session, 2, 3, 1_700 * S));
     send(&mut publisher, &part(session, 3, 0, 2, 10));
     send(&mut publisher, &part(session, 4, 1, 2, 10));
@@ -548,7 +545,7 @@ fn a_cut_and_a_rebuilt_sequencer_are_as_if_what_was_cut_had_never_been() {
     assert_eq!(follower.state(), state);
     assert_eq!(follower.ingress.shared().feeds.lock().all(), &state.feeds[..]);
 
-    // Another leader's frames come in their place, as soon as the reader of the appended frames has taken note.
+    // Another leader's frames replace them, once the reader of the appended frames has noticed.
     let mut elected = Member::with(sequencer(kept).unwrap());
     elected.ingress.lead(2).unwrap();
     let mut link = elected.connect();
@@ -566,7 +563,7 @@ fn a_cut_and_a_rebuilt_sequencer_are_as_if_what_was_cut_had_never_been() {
 }
 
 #[test]
-fn what_does_not_continue_the_stream_is_not_taken() {
+fn discontinuous_frames_are_refused() {
     let (mut leader, mut publisher, session) = leader(1_000 * S);
     let begun = leader.appended();
     for number in 1..=3 {
@@ -607,7 +604,7 @@ fn what_does_not_continue_the_stream_is_not_taken() {
     member.ingress.lead(4).unwrap();
     refused(&mut member, &bytes);
 
-    // Nobody leads in the middle of a message.
+    // No member may lead in the middle of a message.
     send(&mut publisher, &part(session, 4, 0, 2, 10));
     send(&mut publisher, &part(session, 5, 1, 2, 10));
     leader.poll(1_002 * S);
@@ -622,7 +619,7 @@ fn what_does_not_continue_the_stream_is_not_taken() {
 }
 
 #[test]
-fn a_full_window_takes_the_rest_later() {
+fn full_window_takes_the_rest_later() {
     let (mut leader, mut publisher, session) = leader(1_000 * S);
     let mut follower = follower_of(&mut leader);
     let mut all = Vec::new();
@@ -648,7 +645,7 @@ fn a_full_window_takes_the_rest_later() {
 }
 
 #[test]
-fn no_state_is_written_above_a_journal_that_is_gone() {
+fn no_state_without_its_journal() {
     for is_gone in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let layout = StreamLayout::new(directory.path());
@@ -670,7 +667,7 @@ fn no_state_is_written_above_a_journal_that_is_gone() {
 }
 
 #[test]
-fn a_state_of_frames_that_were_cut_is_never_written() {
+fn truncated_state_is_never_written() {
     let directory = tempfile::tempdir().unwrap();
     let layout = StreamLayout::new(directory.path());
     let persistence = Persistence { segment_length_bytes: 4 << 20, ..Persistence::default() };
@@ -697,7 +694,7 @@ fn a_state_of_frames_that_were_cut_is_never_written() {
     member.poll(1_001 * S);
     let _ = member.appended();
     let cut = member.ingress.last_sequence();
-    // The state writer waits for these frames; others come in their place.
+    // The state writer waits for these frames; others replace them.
     member.ingress.truncate_after(kept, reference).unwrap();
     member.cursor.available().unwrap_err();
     member.cursor.rewind();
@@ -735,14 +732,14 @@ fn a_state_of_frames_that_were_cut_is_never_written() {
 }
 
 #[test]
-fn the_services_timers_are_asked_for_by_who_begins_to_lead() {
+fn new_leader_requests_timers() {
     let (mut leader, _publisher, _) = leader(1_000 * S);
     let mut member = follower_of(&mut leader);
     leader.requests.push(SequencerRequest::SetTimer { timer: 5, deadline_ns: 1_001 * S }).unwrap();
     leader.poll(1_000 * S + 1);
     member.poll(1_000 * S + 2);
     member.everything_told();
-    // The leader's fires; its follower's service has set its own late, when it has fired already.
+    // The leader's timer fires; its follower's service sets its own late, after that.
     leader.poll(1_002 * S);
     let fired = leader.appended();
     assert_eq!(frames(&fired).iter().filter(|frame| frame.kind() == Kind::Timer).count(), 1);

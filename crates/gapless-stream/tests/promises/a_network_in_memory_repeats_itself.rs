@@ -1,5 +1,4 @@
-//! The network in memory: equal seeds give equal runs, each fault happens as often as it was asked
-//! for, and its counters account for every packet.
+//! The network in memory: equal seeds give equal runs, each fault occurs at its rate, and the counters account for every packet.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_transport::network::{Datagrams, Faults, MemoryCounters, MemoryNetwork, MemorySocket, Peer};
@@ -26,7 +25,7 @@ fn send_number(socket: &mut MemorySocket, to: Peer, number: u64) {
 const EVERYTHING: Faults =
     Faults { loss: 0.1, duplication: 0.1, reordering: 0.1, corruption: 0.1, delay_ns: 100..=10_000 };
 
-/// The arrivals, with their times, of some traffic between two senders, one receiver and a group.
+/// Arrivals, with their times, of some traffic between two senders, one receiver and a group.
 fn run(seed: u64) -> (Vec<(u64, Peer, Vec<u8>)>, MemoryCounters) {
     let network = MemoryNetwork::new(seed, EVERYTHING);
     let (mut one, mut two) = pair(&network);
@@ -52,7 +51,7 @@ fn equal_seeds_give_equal_runs() {
 }
 
 #[test]
-fn each_fault_happens_about_as_often_as_it_was_asked_for() {
+fn faults_occur_at_their_rates() {
     const SENT: u64 = 20_000;
     let network = MemoryNetwork::new(5, EVERYTHING);
     network.set_queue_bytes_max(usize::MAX);
@@ -67,7 +66,7 @@ fn each_fault_happens_about_as_often_as_it_was_asked_for() {
     intact += numbers(&mut receiver).len();
     let counters = network.counters();
     assert_eq!((counters.sent, counters.delivered), (SENT, intact as u64));
-    // Six standard deviations of 20,000 throws at 0.1 are 255.
+    // Six standard deviations of 20,000 draws at 0.1 are 255.
     for (fault, count) in [
         ("loss", counters.lost),
         ("duplication", counters.duplicated * 10 / 9),
@@ -80,7 +79,7 @@ fn each_fault_happens_about_as_often_as_it_was_asked_for() {
 }
 
 #[test]
-fn without_faults_nothing_happens_to_packets() {
+fn no_faults_by_default() {
     let network = MemoryNetwork::new(5, Faults { delay_ns: 100..=9_000, ..Faults::NONE });
     let (mut sender, mut receiver) = pair(&network);
     for number in 0..1_000 {
@@ -109,7 +108,7 @@ fn faults_change_while_it_runs() {
 }
 
 #[test]
-fn a_packet_arrives_when_its_time_has_come() {
+fn packet_arrives_after_its_delay() {
     let network = MemoryNetwork::new(5, Faults { delay_ns: 100..=100, ..Faults::NONE });
     let (mut sender, mut receiver) = pair(&network);
     assert_eq!(network.next_arrival_ns(), None);
@@ -122,7 +121,7 @@ fn a_packet_arrives_when_its_time_has_come() {
 }
 
 #[test]
-fn a_cut_link_carries_nothing_until_it_is_healed() {
+fn cut_link_drops_until_healed() {
     let network = MemoryNetwork::new(5, Faults::NONE);
     let (mut one, mut two) = pair(&network);
     let mut three = network.socket(address(3)).unwrap();
@@ -144,7 +143,7 @@ fn a_cut_link_carries_nothing_until_it_is_healed() {
 }
 
 #[test]
-fn a_full_queue_drops_and_counts() {
+fn full_queue_drops_and_counts() {
     let network = MemoryNetwork::new(5, Faults::NONE);
     let (mut sender, mut receiver) = pair(&network);
     // Room for three packets of 8 bytes.
@@ -160,7 +159,7 @@ fn a_full_queue_drops_and_counts() {
 }
 
 #[test]
-fn a_sender_without_room_takes_whole_packets_or_nothing() {
+fn full_sender_takes_whole_packets() {
     let network = MemoryNetwork::new(5, Faults::NONE);
     let (mut sender, mut receiver) = pair(&network);
     network.set_send_room(address(1), Some(3));
@@ -173,7 +172,7 @@ fn a_sender_without_room_takes_whole_packets_or_nothing() {
 }
 
 #[test]
-fn a_group_reaches_its_members_and_those_who_leave_no_more() {
+fn group_reaches_only_its_members() {
     let network = MemoryNetwork::new(5, Faults::NONE);
     let (mut one, mut two) = pair(&network);
     let mut three = network.socket(address(3)).unwrap();
@@ -190,7 +189,7 @@ fn a_group_reaches_its_members_and_those_who_leave_no_more() {
 }
 
 #[test]
-fn an_address_is_free_again_when_its_socket_is_gone() {
+fn dropped_socket_frees_its_address() {
     let network = MemoryNetwork::new(5, Faults::NONE);
     let (mut sender, receiver) = pair(&network);
     assert!(network.socket(address(2)).is_err());
@@ -204,7 +203,7 @@ fn an_address_is_free_again_when_its_socket_is_gone() {
     accounted_for(&network.counters());
 }
 
-/// Nothing is under way.
+/// Asserts that no packet is in flight or unaccounted for.
 fn accounted_for(counters: &MemoryCounters) {
     let MemoryCounters { sent, delivered, lost, duplicated, cut, overflowed, unreachable, .. } = *counters;
     assert_eq!(sent + duplicated, delivered + lost + cut + overflowed + unreachable, "{counters:?}");

@@ -1,5 +1,5 @@
-//! A publisher that comes is work: the thread that takes from its ring goes to sleep only when the ring says so, too, and is woken by
-//! its first message.
+//! A new publisher counts as work: the thread that reads its ring sleeps only after announcing so in the ring too, and is woken by its
+//! first message.
 
 use gapless_agent::Now;
 use gapless_stream::event_stream::EventStream;
@@ -7,7 +7,7 @@ use gapless_stream::options::EventStreamOptions;
 use gapless_transport::RingSizes;
 
 #[test]
-fn the_sequencer_does_not_sleep_yet() {
+fn new_publisher_counts_as_work() {
     let mut stream = EventStream::start_by_hand(&EventStreamOptions::in_memory()).unwrap();
     let now = Now { monotonic_ns: 1_000_000_000, epoch_ns: 1_000_000_000_000_000_000 };
     while stream.turn(now).unwrap() > 0 {}

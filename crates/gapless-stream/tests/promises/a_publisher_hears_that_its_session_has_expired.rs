@@ -1,5 +1,5 @@
-//! A publisher whose session has expired loses nothing in silence: its earlier messages are there, and a later one is
-//! there or is reported as lost.
+//! A publisher whose session has expired loses no message silently: its earlier messages are in the stream, and a later one is there or
+//! reported as lost.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
@@ -24,7 +24,7 @@ fn node(directory: &Path) -> StreamNode<SharedMemoryLink> {
     node
 }
 
-/// Polls until nothing is in flight, and so long at least; returns its own messages that came back.
+/// Polls until nothing is in flight, for at least this time; returns its own messages that came back.
 fn poll(node: &mut StreamNode<SharedMemoryLink>, at_least: Duration) -> Result<Vec<Vec<u8>>, ClientError> {
     let begun = Instant::now();
     let mut own = Vec::new();
@@ -39,7 +39,7 @@ fn poll(node: &mut StreamNode<SharedMemoryLink>, at_least: Duration) -> Result<V
     Ok(own)
 }
 
-/// All messages of the stream, in their order.
+/// All messages of the stream, in order.
 fn all(stream: &EventStream) -> Vec<Vec<u8>> {
     let mut reader = stream.reader(1);
     let mut found = Vec::new();
@@ -61,9 +61,9 @@ fn stream(directory: &Path, session_expiry: Duration) -> EventStream {
 }
 
 #[test]
-fn that_polls_meanwhile() {
+fn polling_publisher_reopens() {
     let directory = tempfile::tempdir().unwrap();
-    // Long enough that a message is there before a session that has just been opened expires.
+    // Long enough that a message is in the stream before a newly opened session expires.
     let stream = stream(directory.path(), Duration::from_millis(1_500));
     let mut node = node(directory.path());
     let mut sessions = Vec::new();
@@ -72,7 +72,7 @@ fn that_polls_meanwhile() {
         node.publish(WORD, &[round]).unwrap();
         assert_eq!(poll(&mut node, Duration::ZERO).unwrap(), [[round]]);
         sessions.push(node.session());
-        // It opens another by itself.
+        // The node opens another session by itself.
         let begun = Instant::now();
         while node.session().is_none() || node.session() == sessions[usize::from(round)] {
             assert!(begun.elapsed() < PATIENCE, "{sessions:?}");
@@ -86,9 +86,9 @@ fn that_polls_meanwhile() {
 }
 
 #[test]
-fn that_sleeps_meanwhile() {
+fn sleeping_publisher_learns_of_loss() {
     let directory = tempfile::tempdir().unwrap();
-    // As above, also on a busy machine.
+    // Long enough for that even on a busy machine.
     let stream = stream(directory.path(), Duration::from_millis(1_500));
     let mut first = node(directory.path());
     first.publish(WORD, &[1]).unwrap();
@@ -97,7 +97,7 @@ fn that_sleeps_meanwhile() {
     let open = |(label, value): &(String, u64)| label == "sequencer.sessions" && *value > 0;
     until("the session is open", || stream.counters().values().iter().any(open));
     until("the session has expired", || !stream.counters().values().iter().any(open));
-    // It has not read that the session is closed.
+    // The node has not read the close of its session.
     first.publish(WORD, &[2]).unwrap();
     let lost = first.publish(WORD, &[3]).unwrap() - 1;
     match poll(&mut first, PATIENCE / 2) {

@@ -1,5 +1,5 @@
-//! A relay tells its nodes what both it and the stream take, does not start where the stream's messages do not fit, and
-//! drops who sends what the stream refuses: that publisher, and nobody else.
+//! A relay announces the common limits of itself and the stream, and does not start if the stream's messages do not fit. It drops a
+//! publisher that sends frames refused by the stream, and no other.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{Answer, PATIENCE, RawPublisher, event, frame, part};
@@ -70,7 +70,7 @@ fn node(relay: &EventStream) -> StreamNode<SharedMemoryLink> {
     node
 }
 
-/// Publishes `payload`, which comes back.
+/// Publishes `payload` and waits for its return.
 fn publish(node: &mut StreamNode<SharedMemoryLink>, payload: &[u8]) {
     let begun = Instant::now();
     while !node.can_publish() {
@@ -91,7 +91,7 @@ fn publish(node: &mut StreamNode<SharedMemoryLink>, payload: &[u8]) {
 }
 
 #[test]
-fn nodes_are_told_what_both_take() {
+fn nodes_get_the_common_limits() {
     let directories = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let origin = Origin::start(100_000);
     // The relay takes longer frames and messages; then shorter messages.
@@ -105,7 +105,7 @@ fn nodes_are_told_what_both_take() {
     let mut other = self::node(&shorter);
     publish(&mut other, &vec![4; 10_000]);
     assert!(matches!(other.publish(TYPE, &vec![5; 11_000]), Err(ClientError::TooLong { .. })));
-    // It reads the longer ones of others all the same.
+    // The node still reads longer messages of others.
     publish(&mut node, &vec![6; 100_000]);
     let (begun, mut came) = (Instant::now(), false);
     while !came {
@@ -124,7 +124,7 @@ fn nodes_are_told_what_both_take() {
 }
 
 #[test]
-fn a_relay_that_cannot_hold_the_stream_s_messages_does_not_start() {
+fn too_small_relay_does_not_start() {
     let directory = tempfile::tempdir().unwrap();
     let origin = Origin::start(1 << 20);
     let mut small = options(directory.path(), 1_376, 64 << 10);
@@ -139,7 +139,7 @@ fn a_relay_that_cannot_hold_the_stream_s_messages_does_not_start() {
 }
 
 #[test]
-fn a_stream_that_takes_less_than_it_did_ends_its_relays() {
+fn lowered_limits_end_relays() {
     let directory = tempfile::tempdir().unwrap();
     let mut origin = Origin::start(100_000);
     let relay = origin.relay(&options(directory.path(), 1_376, 100_000)).unwrap();
@@ -158,7 +158,7 @@ fn a_stream_that_takes_less_than_it_did_ends_its_relays() {
 }
 
 #[test]
-fn who_sends_what_the_stream_refuses_is_dropped_alone() {
+fn only_faulty_publisher_is_dropped() {
     let directory = tempfile::tempdir().unwrap();
     let origin = Origin::start(100_000);
     let relay = origin.relay(&options(directory.path(), 32 << 10, 1 << 20)).unwrap();
@@ -177,7 +177,7 @@ fn who_sends_what_the_stream_refuses_is_dropped_alone() {
         &|session| vec![request(session, &timer[1..])],
         &|session| vec![reply(session)],
         &|_| vec![frame(&FrameHeader { kind: Kind::SessionOpen, ..FrameHeader::default() }, b"nonsense")],
-        // The sequencer refuses faults that one frame alone does not show.
+        // The sequencer refuses faults that a single frame does not show.
         &|session| vec![part(session, 1, 1, 3, 100)],
         &|session| vec![part(session, 1, 0, 3, 100), event(session, 2, b"left unfinished")],
     ];
@@ -194,7 +194,7 @@ fn who_sends_what_the_stream_refuses_is_dropped_alone() {
             std::thread::yield_now();
         }
         publish(&mut honest, format!("after offence {number}").as_bytes());
-        // The second connection to the relay is as good as the first.
+        // The second connection to the relay works like the first.
         publish(&mut node(&relay), b"somebody new");
     }
     drop(honest);

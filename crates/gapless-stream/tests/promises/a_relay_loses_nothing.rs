@@ -1,5 +1,5 @@
-//! Nodes of a relay lose nothing, although the way from the relay to the sequencer does: the last message, with nothing
-//! after it that would show the gap, is sent again by the node that misses it.
+//! Nodes of a relay lose nothing although the path from the relay to the sequencer does: a lost last message, with no later one to reveal
+//! the gap, is resent by its node.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const TYPE: MessageType = MessageType { schema: 3 << 16 | 1, encoding: Encoding::Opaque };
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// A way over UDP that loses the next so many events that are sent.
+/// A link over UDP that loses the given number of events.
 struct Losing {
     way: DatagramLink<UdpSocket>,
     to_lose: Arc<AtomicU32>,
@@ -124,7 +124,7 @@ fn publish<L: NodeLink>(node: &mut StreamNode<L>, payloads: &[Vec<u8>], naps: bo
 }
 
 #[test]
-fn the_last_message_is_sent_again_behind_any_number_of_relays() {
+fn lost_last_message_is_resent() {
     let (directory, near, far) =
         (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     // Both at a time, so that they differ.
@@ -155,11 +155,11 @@ fn the_last_message_is_sent_again_behind_any_number_of_relays() {
         for naps in [false, true] {
             publish(&mut node, &payloads(20, 100), naps);
         }
-        // The last of some, all of some, and parts of a long one.
+        // The last of several, all of several, and parts of a long one.
         for (lost, count, length) in [(1, 1, 100), (3, 3, 100), (2, 1, 100_000), (80, 1, 100_000)] {
             let before = node.resent();
-            // On a busy machine the loss may meet what was sent twice before: then it shows nothing.
-            turn_until("what is lost is sent again", || {
+            // On a busy machine the loss may hit a message that was already sent twice: then it has no effect.
+            turn_until("the lost message is resent", || {
                 to_lose.store(lost, Ordering::Relaxed);
                 publish(&mut node, &payloads(count, length), number == 1);
                 assert_eq!(to_lose.load(Ordering::Relaxed), 0, "node {number}: that many were lost");

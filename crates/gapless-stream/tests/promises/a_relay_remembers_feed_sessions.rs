@@ -1,5 +1,5 @@
-//! A relay whose journal no longer begins where a feed session does still knows which one its oldest frames belong to:
-//! after a restart, late nodes read all that is kept.
+//! A relay whose journal no longer reaches the beginning of a feed session still knows which one its oldest frames belong to: after a
+//! restart, late nodes read all kept frames.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::client::MessageType;
@@ -36,7 +36,7 @@ fn relay(directory: &Path, upstream: &Path) -> EventStream {
     let any_port = SocketAddr::from((own_loopback(), 0));
     let mut options = options(directory);
     options.tcp = Some(TcpNetwork::new(any_port, any_port));
-    // Two segments and the one that is written.
+    // Two segments and the current one.
     options.persistence.retention.bytes_max = Some(12 << 20);
     let upstream = SharedMemoryLink::new(upstream, SharedMemoryOptions::default());
     EventStream::relay(&options, Box::new(upstream), Start::First, &AtomicBool::new(false)).unwrap()
@@ -51,7 +51,7 @@ fn publish(publisher: &mut StreamNode<SharedMemoryLink>, count: u32) {
     }
 }
 
-/// Waits until `relay` has what `stream` has.
+/// Waits until `relay` has all frames of `stream`.
 fn settle(stream: &EventStream, relay: &EventStream) {
     let begun = Instant::now();
     while relay.released_sequence() < stream.released_sequence() {
@@ -61,14 +61,14 @@ fn settle(stream: &EventStream, relay: &EventStream) {
 }
 
 #[test]
-fn late_nodes_read_all_that_is_held_after_a_restart() {
+fn late_nodes_read_all_kept_frames() {
     let (directory, beside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let stream = EventStream::start(&options(directory.path())).unwrap();
     let mut relayed = relay(beside.path(), directory.path());
     let link = SharedMemoryLink::new(directory.path(), SharedMemoryOptions::default());
     let mut publisher = StreamNode::new(link, StreamNodeOptions::default());
     publisher.wait_open(PATIENCE).unwrap();
-    // Until Monday's beginning is gone at the relay.
+    // Until Monday's beginning has left the relay's journal.
     let begun = Instant::now();
     while relayed.reader(1).first_held().unwrap() == 1 {
         assert!(begun.elapsed() < PATIENCE, "nothing is deleted");

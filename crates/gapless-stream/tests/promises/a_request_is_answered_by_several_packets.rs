@@ -1,5 +1,5 @@
-//! A MoldUDP64 request that asks for more than a packet holds is answered by several: a client of nobody's library
-//! catches up by a request now and then. A node, which asks for the rest itself, gets next to nothing twice.
+//! A MoldUDP64 request for more than a packet holds is answered by several: a minimal client catches up with few requests. A node, which
+//! requests the rest itself, gets hardly any duplicates.
 
 use crate::memory_world::{TYPE, World};
 use crate::raw_soup::{PATIENCE, counter, reaches};
@@ -15,12 +15,12 @@ use std::time::{Duration, Instant};
 
 const MESSAGES: u64 = 5_000;
 
-/// A request as the specification has it, byte by byte.
+/// A request byte by byte, by the specification.
 fn request(sequence: u64, count: u16) -> Vec<u8> {
     [&b"MONDAY    "[..], &sequence.to_be_bytes(), &count.to_be_bytes()].concat()
 }
 
-/// The sequence of a packet's first message and how many it has; each length is followed.
+/// Sequence of a packet's first message and number of messages; checks each length.
 fn range(packet: &[u8]) -> (u64, u64) {
     assert_eq!(&packet[..10], b"MONDAY    ");
     let sequence = u64::from_be_bytes(packet[10..18].try_into().unwrap());
@@ -34,7 +34,7 @@ fn range(packet: &[u8]) -> (u64, u64) {
     (sequence, u64::from(count))
 }
 
-/// A stream that holds so many messages, and where requests go.
+/// A stream with this many messages, and its request address.
 fn stream() -> (EventStream, SocketAddr) {
     let mut options = EventStreamOptions::in_memory();
     options.frame_length_max = 1_376;
@@ -55,7 +55,7 @@ fn stream() -> (EventStream, SocketAddr) {
     (stream, network.request)
 }
 
-/// Waits for a packet a while.
+/// Waits for a packet with a timeout.
 fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> Option<usize> {
     match socket.recv(buffer) {
         Ok(length) => Some(length),
@@ -65,7 +65,7 @@ fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> Option<usize> {
 }
 
 #[test]
-fn a_client_of_nobodys_library_catches_up_by_few_requests() {
+fn minimal_client_catches_up() {
     let (stream, at) = stream();
     let last = stream.released_sequence();
     assert!(last >= MESSAGES);
@@ -73,7 +73,7 @@ fn a_client_of_nobodys_library_catches_up_by_few_requests() {
     client.connect(at).unwrap();
     client.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut buffer = [0; 2_048];
-    // All of one request comes, packet by packet, and in order: nothing on this machine reorders.
+    // All packets of one request arrive in order: nothing on this machine reorders.
     client.send(&request(1, 600)).unwrap();
     let (mut next, mut packets) = (1, 0);
     while next <= 600 {
@@ -87,7 +87,7 @@ fn a_client_of_nobodys_library_catches_up_by_few_requests() {
     assert!(packets > 10, "{packets} packets");
     reaches(&stream, "replayer.packets_further", packets - 1);
     assert_eq!(counter(&stream, "replayer.requests_answered"), 1);
-    // The rest: what an allowance leaves out, or the machine loses, is asked for again.
+    // The rest, left out by the allowance or lost by the machine, is requested again.
     client.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     let (begun, mut requests) = (Instant::now(), 0);
     while next <= last {
@@ -108,13 +108,13 @@ fn a_client_of_nobodys_library_catches_up_by_few_requests() {
 }
 
 #[test]
-fn a_request_for_the_rest_replaces_what_is_left_of_the_one_before() {
+fn next_request_replaces_the_rest() {
     let mut world = World::new();
     let publisher = world.node(StreamNodeOptions::default());
     let reader = world.node(StreamNodeOptions::reading(Start::First));
     let both = [publisher, reader];
     world.until(&both, "both are in", |world| world.nodes[0].can_publish());
-    // The reader does not look meanwhile, and the operating system keeps the first part for it alone.
+    // The reader does not poll meanwhile, and the operating system keeps only the first part for it.
     world.memory.set_queue_bytes_max(60_000);
     for number in 0..180u64 {
         for _ in 0..10 {

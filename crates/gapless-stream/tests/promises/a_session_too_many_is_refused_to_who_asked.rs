@@ -1,4 +1,4 @@
-//! Where a stream has as many sessions as it may have, a relay tells the node that asked for one more, and no other.
+//! At a stream's limit of sessions, a relay tells the node that asked for another one, and no other node.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{Answer, RawPublisher, frame, open};
@@ -15,7 +15,7 @@ use gapless_wire::{Frame, FrameHeader, Kind};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// A way to a stream that has no room for sessions. It refuses the second that asks before the first.
+/// A link to a stream without room for sessions. It refuses the second request before the first.
 #[derive(Default)]
 struct Full {
     asked: Vec<u128>,
@@ -83,7 +83,7 @@ impl NodeLink for Full {
 }
 
 #[test]
-fn a_session_too_many_is_refused_to_who_asked() {
+fn refusal_reaches_only_its_node() {
     let options = EventStreamOptions::in_memory();
     let relay = EventStream::relay(&options, Box::new(Full::default()), Start::First, &AtomicBool::new(false)).unwrap();
     let (mut one, mut two) = (RawPublisher::connect(&relay), RawPublisher::connect(&relay));

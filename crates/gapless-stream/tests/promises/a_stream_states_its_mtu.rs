@@ -1,5 +1,5 @@
-//! A stream states its MTU, over each transport: a message that fits is one frame, a node that states another MTU is
-//! told so, and a journal whose frames fit no packet is refused by name.
+//! A stream states its MTU, over each transport: a message that fits is one frame, a node with another MTU is told so, and a journal whose
+//! frames fit no packet is refused with the frame named.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::StreamConfig;
@@ -17,7 +17,7 @@ const TYPE: MessageType = MessageType { schema: 7 << 16 | 1, encoding: Encoding:
 const TRANSPORTS: [&str; 4] = ["shared-memory", "udp", "multicast", "tcp"];
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The stream's file, and `mtu` in it.
+/// File of the stream with `mtu`.
 fn config(directory: &Path, transport: &str, mtu: Option<u16>) -> StreamConfig {
     let mtu = mtu.map_or_else(String::new, |mtu| format!("mtu = {mtu}\n"));
     let mut text = format!(
@@ -87,7 +87,7 @@ fn fitting_message_is_one_frame() {
 }
 
 #[test]
-fn longer_message_is_split_and_whole() {
+fn longer_message_is_split() {
     for transport in TRANSPORTS {
         let directory = tempfile::tempdir().unwrap();
         let config = config(directory.path(), transport, Some(1_500));
@@ -136,7 +136,7 @@ fn unstated_mtu_is_as_before() {
 }
 
 #[test]
-fn journal_of_longer_frames_is_refused() {
+fn journal_of_long_frames_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let with = |mtu: u16| config(directory.path(), "udp", Some(mtu));
     let jumbo = with(9_000);
@@ -150,7 +150,7 @@ fn journal_of_longer_frames_is_refused() {
         assert!(text.contains(&words), "{words}: {text}");
     }
 
-    // Nothing is lost: with the MTU that it names, all of it is read.
+    // No frame is lost: with the MTU in the error, everything is read.
     let enough = with(3_188);
     let stream = start(&enough);
     assert_eq!(read(&mut node(&enough, Start::First), &[100, 3_000, 100]), sequences);
@@ -158,7 +158,7 @@ fn journal_of_longer_frames_is_refused() {
 }
 
 #[test]
-fn smaller_mtu_goes_on_where_frames_fit() {
+fn smaller_mtu_works_if_frames_fit() {
     let directory = tempfile::tempdir().unwrap();
     let mut sequences = Vec::new();
     let lengths = [100, 200, 300];

@@ -1,4 +1,4 @@
-//! A throttle counts every frame that is taken, also those of a turn that ends because the window is full.
+//! A throttle counts every frame taken, also in a turn that ends because the window is full.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{RawPublisher, event};
@@ -9,7 +9,7 @@ use gapless_stream::options::EventStreamOptions;
 use gapless_transport::RingSizes;
 
 #[test]
-fn a_full_window_gives_nothing_away() {
+fn full_window_turn_is_counted() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = EventStreamOptions::in_directory(directory.path());
     options.persistence.segment_length_bytes = 16 << 20;

@@ -1,5 +1,5 @@
-//! A stream has so many timers and no more. A publisher that asks for one too many receives which one was not set, in
-//! the stream like everything else, and goes on; a restart remembers the refusals.
+//! A stream has a limit of timers. A publisher that asks for one more is told in the stream which one was not set, and continues; a restart
+//! remembers the refusals.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const TYPE: MessageType = MessageType { schema: 3 << 16 | 1, encoding: Encoding::Opaque };
-/// As many as a stream has.
+/// Limit of a stream.
 const TIMERS_MAX: u64 = 1 << 20;
 const NEVER_NS: u64 = u64::MAX / 2;
 
@@ -36,7 +36,7 @@ fn node(directory: &Path, token: u128) -> Node {
     StreamNode::new(link, StreamNodeOptions::with_token(token))
 }
 
-/// Everything that was published comes back; which timers of whom were refused meanwhile.
+/// Waits until everything published has come back; returns the timers refused meanwhile, and whether each was its own.
 fn settle(node: &mut Node) -> Vec<(u64, bool)> {
     let mut refused = Vec::new();
     let take = |event: NodeEvent<'_>| {
@@ -61,7 +61,7 @@ fn set_timer(node: &mut Node, timer: u64, deadline_ns: u64) {
 }
 
 #[test]
-fn a_timer_too_many_is_refused_and_its_publisher_goes_on() {
+fn timer_over_limit_is_refused() {
     if rounds(1, 0) == 0 {
         println!(
             "skipped: a million timers are set with GAPLESS_FULL=1; the sequencer's unit tests refuse the third of two"
@@ -83,7 +83,7 @@ fn a_timer_too_many_is_refused_and_its_publisher_goes_on() {
     assert_eq!(settle(&mut node), [(TIMERS_MAX, true)], "it is told which one, once");
     assert_eq!(node.resent(), resent, "nothing is sent again");
 
-    // Replaced is not one more, and neither is one that takes the place of another.
+    // A replaced timer does not count twice, nor does one that takes a cancelled one's place.
     set_timer(&mut node, 5, NEVER_NS);
     set_timer(&mut node, 6, 0);
     set_timer(&mut node, TIMERS_MAX + 1, NEVER_NS);
@@ -92,7 +92,7 @@ fn a_timer_too_many_is_refused_and_its_publisher_goes_on() {
     drop(node);
     stream.stop().unwrap();
 
-    // The state, and the journal after it, give the same timers again.
+    // The state, and the journal after it, restore the same timers.
     std::fs::remove_dir_all(directory.path().join("sequencer")).unwrap();
     let stream = start(directory.path());
     let mut other = self::node(directory.path(), 8);

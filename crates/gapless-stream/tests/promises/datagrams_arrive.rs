@@ -1,5 +1,5 @@
-//! The promises of every carrier of datagrams: a packet that is taken arrives whole, with its sender, on a way that
-//! loses nothing. One suite for sockets of both families, for a group, and for the network in memory.
+//! Promises of every carrier of datagrams: on a lossless path, a taken packet arrives complete, with its sender. One suite for sockets of
+//! both families, a multicast group, and the network in memory.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_transport::network::{
@@ -10,14 +10,14 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV6};
 use std::time::{Duration, Instant};
 
-/// One sender, and those who receive what goes to `target`.
+/// One sender, and the receivers of packets to `target`.
 struct Setting<D> {
     sender: D,
     receivers: Vec<D>,
     target: Peer,
-    /// How much may wait unread, bytes.
+    /// Limit on unread packets, bytes.
     unread_bytes_max: usize,
-    /// Lets what was sent arrive, where that needs to be done.
+    /// Delivers sent packets, if that must be done explicitly.
     let_arrive: Box<dyn Fn()>,
 }
 
@@ -41,25 +41,25 @@ macro_rules! suite {
 }
 
 suite!(udp_ipv4, udp_ipv4_one_by_one, udp_ipv6, udp_group, memory, memory_group on [
-    a_packet_arrives_with_its_sender,
-    many_equal_packets_arrive_as_they_were,
-    a_shorter_last_packet_stays_shorter,
-    packets_of_different_lengths_arrive_as_they_were,
-    the_longest_packet_arrives,
-    nothing_is_received_where_nothing_was_sent,
-    nothing_to_send_is_nothing_sent,
-    a_packet_that_is_too_long_is_refused_by_name,
-    what_was_taken_before_anyone_reads_arrives,
-    the_descriptor_tells_that_something_waits,
+    packet_arrives_with_its_sender,
+    equal_packets_arrive_unchanged,
+    shorter_last_packet_stays_short,
+    mixed_lengths_arrive_unchanged,
+    longest_packet_arrives,
+    idle_carrier_receives_nothing,
+    empty_send_sends_nothing,
+    too_long_packet_is_refused,
+    packets_wait_for_a_late_reader,
+    descriptor_shows_waiting_packets,
 ]);
 
-fn a_packet_arrives_with_its_sender<D: Datagrams>(mut setting: Setting<D>) {
+fn packet_arrives_with_its_sender<D: Datagrams>(mut setting: Setting<D>) {
     assert_eq!(setting.sender.send(setting.target, b"one", 1400).unwrap(), 3);
     setting.expect(&[b"one".to_vec()]);
 }
 
-fn many_equal_packets_arrive_as_they_were<D: Datagrams>(mut setting: Setting<D>) {
-    // More than the kernel cuts out of one message, by number and by bytes.
+fn equal_packets_arrive_unchanged<D: Datagrams>(mut setting: Setting<D>) {
+    // More than the kernel splits from one message, by number and by bytes.
     let packets = made_of(&[997; 75]);
     let bytes = packets.concat();
     assert!(bytes.len() > 65_535);
@@ -70,20 +70,20 @@ fn many_equal_packets_arrive_as_they_were<D: Datagrams>(mut setting: Setting<D>)
     setting.expect(&packets);
 }
 
-fn a_shorter_last_packet_stays_shorter<D: Datagrams>(mut setting: Setting<D>) {
+fn shorter_last_packet_stays_short<D: Datagrams>(mut setting: Setting<D>) {
     for lengths in [vec![100, 99], vec![100, 1], vec![100; 65], [vec![100; 64], vec![7]].concat()] {
         let packets = made_of(&lengths);
         let bytes = packets.concat();
         assert_eq!(setting.sender.send(setting.target, &bytes, 100).unwrap(), bytes.len());
         setting.expect(&packets);
     }
-    // A longer one after that must not be cut where the last ones were.
+    // A longer one after that must not be split at the earlier length.
     let packets = made_of(&[1000]);
     assert_eq!(setting.sender.send(setting.target, &packets[0], 1000).unwrap(), 1000);
     setting.expect(&packets);
 }
 
-fn packets_of_different_lengths_arrive_as_they_were<D: Datagrams>(mut setting: Setting<D>) {
+fn mixed_lengths_arrive_unchanged<D: Datagrams>(mut setting: Setting<D>) {
     let rising: Vec<usize> = (1..60).collect();
     let falling: Vec<usize> = (1..60).rev().collect();
     let runs = [vec![50; 70], vec![80; 3], vec![10], vec![10], vec![80; 2], vec![9000], vec![1], vec![2]].concat();
@@ -99,8 +99,8 @@ fn packets_of_different_lengths_arrive_as_they_were<D: Datagrams>(mut setting: S
 /// Headers of IPv6 and UDP, bytes.
 const IPV6_HEADERS: usize = 48;
 
-fn the_longest_packet_arrives<D: Datagrams>(mut setting: Setting<D>) {
-    // The longer headers of IPv6 are within the MTU, too, because no packet is fragmented.
+fn longest_packet_arrives<D: Datagrams>(mut setting: Setting<D>) {
+    // The longer headers of IPv6 count too, because packets are not fragmented.
     let route = Route::to(setting.target).filter(|_| setting.target.is_ipv6());
     let longest = route.map_or(PACKET_LENGTH_MAX, |route| PACKET_LENGTH_MAX.min(route.mtu_bytes - IPV6_HEADERS));
     let packets = made_of(&[longest]);
@@ -108,18 +108,18 @@ fn the_longest_packet_arrives<D: Datagrams>(mut setting: Setting<D>) {
     setting.expect(&packets);
 }
 
-fn nothing_is_received_where_nothing_was_sent<D: Datagrams>(mut setting: Setting<D>) {
+fn idle_carrier_receives_nothing<D: Datagrams>(mut setting: Setting<D>) {
     setting.expect(&[]);
     assert_eq!(setting.sender.receive(&mut |_, _| panic!("a packet came from nowhere")).unwrap(), 0);
 }
 
-fn nothing_to_send_is_nothing_sent<D: Datagrams>(mut setting: Setting<D>) {
+fn empty_send_sends_nothing<D: Datagrams>(mut setting: Setting<D>) {
     assert_eq!(setting.sender.send(setting.target, &[], 100).unwrap(), 0);
     assert_eq!(setting.sender.send_uneven(setting.target, &[], &[]).unwrap(), 0);
     setting.expect(&[]);
 }
 
-fn a_packet_that_is_too_long_is_refused_by_name<D: Datagrams>(mut setting: Setting<D>) {
+fn too_long_packet_is_refused<D: Datagrams>(mut setting: Setting<D>) {
     let bytes = vec![0; 80_000];
     let target = setting.target;
     let even = setting.sender.send(target, &bytes, 70_000).unwrap_err();
@@ -133,7 +133,7 @@ fn a_packet_that_is_too_long_is_refused_by_name<D: Datagrams>(mut setting: Setti
     setting.expect(&[]);
 }
 
-fn what_was_taken_before_anyone_reads_arrives<D: Datagrams>(mut setting: Setting<D>) {
+fn packets_wait_for_a_late_reader<D: Datagrams>(mut setting: Setting<D>) {
     let packets = made_of(&vec![1000; (setting.unread_bytes_max / 1000).min(800)]);
     let bytes = packets.concat();
     let mut taken = 0;
@@ -147,7 +147,7 @@ fn what_was_taken_before_anyone_reads_arrives<D: Datagrams>(mut setting: Setting
     setting.expect(&packets[..taken / 1000]);
 }
 
-fn the_descriptor_tells_that_something_waits<D: Datagrams>(mut setting: Setting<D>) {
+fn descriptor_shows_waiting_packets<D: Datagrams>(mut setting: Setting<D>) {
     setting.sender.send(setting.target, b"knock", 5).unwrap();
     (setting.let_arrive)();
     if let Some(fd) = setting.receivers[0].fd() {
@@ -159,13 +159,13 @@ fn the_descriptor_tells_that_something_waits<D: Datagrams>(mut setting: Setting<
 }
 
 impl<D: Datagrams> Setting<D> {
-    /// Every receiver gets these packets from the sender, and nothing else.
+    /// Every receiver gets exactly these packets from the sender.
     fn expect(&mut self, packets: &[Vec<u8>]) {
         (self.let_arrive)();
         let sender = self.sender.local_address();
         for receiver in &mut self.receivers {
             let mut received: Vec<Vec<u8>> = Vec::new();
-            // Far longer than anything takes: it only ends a test that has failed.
+            // Far longer than needed: it only ends a failed test.
             let end = Instant::now() + Duration::from_secs(10);
             loop {
                 let before = received.len();
@@ -185,14 +185,14 @@ impl<D: Datagrams> Setting<D> {
     }
 }
 
-/// Packets of these lengths, each with contents of its own.
+/// Packets of these lengths, each with different contents.
 fn made_of(lengths: &[usize]) -> Vec<Vec<u8>> {
     let packet = |(number, length): (usize, &usize)| (0..*length).map(|at| (number * 31 + at * 7) as u8).collect();
     lengths.iter().enumerate().map(packet).collect()
 }
 
 #[test]
-fn a_receiver_of_a_group_hears_no_other_group_and_not_the_host() {
+fn group_receiver_gets_only_its_group() {
     let open = || -> io::Result<_> {
         let sender = settings::sender_to_groups()?;
         let port = sender.local_address().port();
@@ -217,9 +217,9 @@ fn a_receiver_of_a_group_hears_no_other_group_and_not_the_host() {
 }
 
 #[test]
-fn a_refusal_of_the_system_names_the_peer_and_the_size() {
+fn refusal_names_peer_and_size() {
     let mut socket = UdpSocket::open(&UdpOptions::at((Ipv4Addr::LOCALHOST, 0).into())).unwrap();
-    // A port that nobody can have.
+    // A port that no socket can have.
     let nowhere = (Ipv4Addr::LOCALHOST, 0).into();
     let errors = [
         socket.send(nowhere, &[0; 123], 123).unwrap_err(),
@@ -233,7 +233,7 @@ fn a_refusal_of_the_system_names_the_peer_and_the_size() {
 }
 
 #[test]
-fn packet_beyond_the_mtu_names_the_interface() {
+fn too_narrow_interface_is_named() {
     let mut setting = match settings::udp_ipv6() {
         Ok(setting) => setting,
         Err(error) => return eprintln!("SKIPPED: {error}"),
@@ -251,7 +251,7 @@ fn packet_beyond_the_mtu_names_the_interface() {
 }
 
 #[test]
-fn a_packet_to_nobody_does_not_disturb_the_next() {
+fn unreachable_packet_is_harmless() {
     let mut socket = UdpSocket::open(&UdpOptions::at((Ipv4Addr::LOCALHOST, 0).into())).unwrap();
     let gone = UdpSocket::open(&UdpOptions::at((Ipv4Addr::LOCALHOST, 0).into())).unwrap().local_address();
     let mut receiver = UdpSocket::open(&UdpOptions::at((Ipv4Addr::LOCALHOST, 0).into())).unwrap();
@@ -264,7 +264,7 @@ fn a_packet_to_nobody_does_not_disturb_the_next() {
 }
 
 mod settings {
-    //! The carriers that the suite runs on. An error: this machine does not have it.
+    //! Carriers that the suite runs on. An error means that this machine does not have it.
 
     use super::*;
 
@@ -292,7 +292,7 @@ mod settings {
         let target: Peer = (Ipv4Addr::new(239, 255, 71, 3), sender.local_address().port()).into();
         let mut options = UdpOptions::of_group(target.ip(), target.port(), loopback());
         let mut receivers = vec![UdpSocket::open(&options)?];
-        // By name as well as by address, and one that takes packets one by one.
+        // By name as well as by address, and one that receives packets singly.
         options.multicast.as_mut().unwrap().interface = Interface::Name("lo".to_owned());
         receivers.push(UdpSocket::open(&options)?);
         options.segmentation = Segmentation::Off;
@@ -304,7 +304,7 @@ mod settings {
         Interface::Address(Ipv4Addr::LOCALHOST.into())
     }
 
-    /// Its port is no other test's, so a group at that port is this test's own.
+    /// Sender whose port is unique among tests, so a group at that port belongs to this test.
     pub fn sender_to_groups() -> io::Result<UdpSocket> {
         let mut options = UdpOptions::at((Ipv4Addr::LOCALHOST, 0).into());
         options.multicast_out.interface = loopback();
@@ -340,14 +340,14 @@ mod settings {
     }
 }
 
-/// A socket, and one that talks with it alone.
+/// A socket, and one connected to it.
 fn pair() -> (UdpSocket, UdpSocket) {
     let server = UdpSocket::open(&UdpOptions::at(Peer::new(Ipv4Addr::LOCALHOST.into(), 0))).unwrap();
     let client = UdpSocket::open(&UdpOptions::to(server.local_address())).unwrap();
     (server, client)
 }
 
-/// The next packets, at least so many, and their senders.
+/// Next packets, at least `count`, and their senders.
 fn taken(socket: &mut UdpSocket, count: usize) -> Vec<(Peer, Vec<u8>)> {
     let (mut packets, deadline) = (Vec::new(), Instant::now() + Duration::from_secs(30));
     while packets.len() < count {
@@ -358,7 +358,7 @@ fn taken(socket: &mut UdpSocket, count: usize) -> Vec<(Peer, Vec<u8>)> {
 }
 
 #[test]
-fn a_way_looked_for_anew_is_the_same_way() {
+fn renewed_route_still_works() {
     let (mut server, mut client) = pair();
     let (here, there) = (client.local_address(), server.local_address());
     for _ in 0..3 {
@@ -370,7 +370,7 @@ fn a_way_looked_for_anew_is_the_same_way() {
         client.renew().unwrap();
         assert_eq!(client.local_address(), here);
     }
-    // Nothing of somebody else's.
+    // No packets of other senders.
     let mut stranger = UdpSocket::open(&UdpOptions::at(Peer::new(Ipv4Addr::LOCALHOST.into(), 0))).unwrap();
     let _ = stranger.send(here, b"strange", 7);
     server.send(here, b"last", 4).unwrap();
@@ -378,16 +378,16 @@ fn a_way_looked_for_anew_is_the_same_way() {
 }
 
 #[test]
-fn a_peer_has_one_name_however_packets_are_taken() {
+fn peer_keeps_its_given_name() {
     let Ok(mut server) = UdpSocket::open(&UdpOptions::at(Peer::new(Ipv6Addr::LOCALHOST.into(), 0))) else {
         eprintln!("SKIPPED: no IPv6");
         return;
     };
-    // A scope means nothing here, and packets from there have none: only the name that was given has it.
+    // A scope has no meaning here, and senders of packets have none: only the given name has it.
     let there = SocketAddrV6::new(Ipv6Addr::LOCALHOST, server.local_address().port(), 0, 7).into();
     let mut client = UdpSocket::open(&UdpOptions::to(there)).unwrap();
     let here = client.local_address();
-    // Singly, many for each look, then joined.
+    // Singly, many for each read, then joined.
     for round in 0..40u8 {
         let count = if round < 20 { 1 } else { 100 };
         server.send(here, &vec![round; 50 * count], 50).unwrap();

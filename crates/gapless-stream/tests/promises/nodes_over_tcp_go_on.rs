@@ -1,5 +1,5 @@
-//! The command port over TCP: a client that breaks its rules is dropped, one that is faster than the sequencer waits,
-//! and one that loses the connection makes it again.
+//! The command port over TCP: a client that breaks its rules is dropped, one faster than the sequencer waits, and one that loses the
+//! connection reconnects.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
@@ -79,7 +79,7 @@ fn hello(password: &str) -> Vec<u8> {
     )
 }
 
-/// Everything until the other side closes.
+/// Everything up to the end of the connection.
 fn rest(mut socket: TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     match socket.read_to_end(&mut bytes) {
@@ -90,7 +90,7 @@ fn rest(mut socket: TcpStream) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_no_packet_is_dropped_and_counted() {
+fn invalid_packet_is_dropped() {
     let stream = EventStream::start(&options()).unwrap();
     let mut flipped = hello("");
     flipped[40] ^= 1;
@@ -113,7 +113,7 @@ fn what_is_no_packet_is_dropped_and_counted() {
         assert!(rest(socket).is_empty(), "{}", bytes.escape_ascii());
         turn_until("it is counted", || counter(&stream, "tcp-gateway.connections_dropped") == number as u64 + 1);
     }
-    // And of one that was let in.
+    // The same for an admitted client.
     let of_clients: [fn(u64) -> Vec<u8>; 3] = [
         |key| packet(key ^ 2, Body::Report(Report::default())),
         |key| packet(key, Body::Frames(&[7; 64])),
@@ -135,7 +135,7 @@ fn what_is_no_packet_is_dropped_and_counted() {
 }
 
 #[test]
-fn who_is_not_known_is_told_so() {
+fn unknown_node_is_told_so() {
     let mut options = options();
     let (username, password) = (Field::new("node").unwrap(), Field::new("swordfish").unwrap());
     options.tcp.as_mut().unwrap().sessions.users = vec![Credentials { username, password }];
@@ -155,13 +155,13 @@ fn who_is_not_known_is_told_so() {
 }
 
 #[test]
-fn a_ring_without_room_holds_up_its_node_and_loses_nothing() {
+fn full_ring_blocks_without_loss() {
     let mut options = options();
-    // Three messages fill it, and the sequencer takes its time.
+    // Three messages fill it, and the sequencer is slow.
     options.tcp.as_mut().unwrap().sessions.rings.command_ring_bytes = 4096;
     options.throttle = Some(Throttle { frames_per_s: 8_000, burst_frames: 10 });
     let stream = EventStream::start(&options).unwrap();
-    // Only a lost message is sent again, unless the machine is so busy that one waits for as long.
+    // Only a lost message is resent, unless the machine is so busy that one waits this long.
     const RESEND_INTERVAL: Duration = Duration::from_secs(30);
     let resend_interval_ns = RESEND_INTERVAL.as_nanos() as u64;
     let publisher = PublisherOptions { resend_interval_ns, ..PublisherOptions::default() };
@@ -176,7 +176,7 @@ fn a_ring_without_room_holds_up_its_node_and_loses_nothing() {
         NodeEvent::State(NodeState::Connecting) => disconnects += 1,
         _ => {}
     };
-    // A node that is held up is not silent, for longer than a silent one is waited for.
+    // A blocked node is not silent, for longer than the timeout of a silent one.
     const HELD_UP: Duration = Duration::from_millis(2_500);
     let began = Instant::now();
     let (mut polled, mut longest_pause) = (began, Duration::ZERO);
@@ -192,7 +192,7 @@ fn a_ring_without_room_holds_up_its_node_and_loses_nothing() {
             node.publish(TYPE, &payload).unwrap();
             published += 1;
         }
-        // A node that is not polled sends nothing, and a slow thread would be forgotten for its silence.
+        // A node that is not polled sends nothing, and a slow thread would be dropped for its silence.
         if is_full || published % 64 == 1 {
             node.poll(16, &mut hear).unwrap();
             longest_pause = longest_pause.max(polled.elapsed());
@@ -202,18 +202,18 @@ fn a_ring_without_room_holds_up_its_node_and_loses_nothing() {
     let came = node.poll_until(PATIENCE, "all come back", |node| node.in_flight() == 0, &mut hear);
     let dropped = counter(&stream, "tcp-gateway.frames_dropped");
     assert_eq!((own, dropped), (published, 0), "{disconnects} disconnects, {} sent again: {came:?}", node.resent());
-    // Where this thread was kept from polling it was silent indeed.
+    // If this thread was kept from polling, it really was silent.
     let was_polled = longest_pause < Duration::from_secs(1);
     let is_gone = disconnects > 0 || (node.resent() > 0 && began.elapsed() < RESEND_INTERVAL);
     assert!(!(was_polled && is_gone), "{disconnects} disconnects, {} sent again, {longest_pause:?}", node.resent());
 }
 
 #[test]
-fn a_sequencer_that_is_gone_is_noticed_at_once() {
+fn lost_sequencer_is_seen_at_once() {
     let options = options();
     let stream = EventStream::start(&options).unwrap();
     let addresses = stream.tcp_addresses().unwrap();
-    // So patient that only the end of the connection can be what is noticed.
+    // So patient that only the end of the connection can be noticed.
     let patient = TcpOptions { silence_ns_max: u64::MAX, ..TcpOptions::new(addresses.command, addresses.rewind) };
     let mut publishing = StreamNode::new(TcpLink::new(patient), StreamNodeOptions::default());
     publishing.wait_open(PATIENCE).unwrap();

@@ -1,5 +1,5 @@
-//! Nodes over UDP across a proxy that loses, doubles, delays, reorders and damages packets of real sockets, 20 % of
-//! each, both ways: every node sees the same gapless stream. Prints its seed and takes one from `GAPLESS_SEED`.
+//! Nodes over UDP across a proxy that loses, duplicates, delays, reorders and damages packets of real sockets, 20 % of each, both ways:
+//! every node sees the same gapless stream. Prints its seed and takes one from `GAPLESS_SEED`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -22,15 +22,15 @@ use std::time::{Duration, Instant};
 
 const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Between two looks at sockets; a packet is delayed by up to ten times as much.
+/// Pause between two polls of the sockets; a packet is delayed by up to ten times as much.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Messages of each node; with every change a third of them.
+/// Messages of each node; a third of them in the run with every change.
 fn messages() -> u64 {
     rounds(600, 200)
 }
 
-/// A relay in front of one port of the sequencer.
+/// A proxy in front of one port of the sequencer.
 struct BadNetwork {
     address: SocketAddr,
     stopped: Arc<AtomicBool>,
@@ -38,10 +38,10 @@ struct BadNetwork {
     thread: Option<JoinHandle<()>>,
 }
 
-/// A packet that waits for its time.
+/// A delayed packet.
 struct Delayed {
     due: Instant,
-    /// From the relay's own socket to a node, or by the socket that stands for a node to the sequencer.
+    /// From the proxy's own socket to a node, or from the node's substitute socket to the sequencer.
     to_node: bool,
     node: SocketAddr,
     bytes: Vec<u8>,
@@ -55,7 +55,7 @@ impl BadNetwork {
         let (stopped, harmed) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
         let (stop, harm) = (Arc::clone(&stopped), Arc::clone(&harmed));
         let thread = std::thread::spawn(move || {
-            // For each node a socket that stands for it, so that the sequencer tells them apart.
+            // A substitute socket for each node, so that the sequencer tells them apart.
             let mut nodes: HashMap<SocketAddr, StdSocket> = HashMap::new();
             let mut delayed: Vec<Delayed> = Vec::new();
             let mut buffer = vec![0; 1 << 16];
@@ -97,7 +97,7 @@ impl BadNetwork {
     }
 }
 
-/// Loses a fifth of the packets, doubles a fifth, damages a fifth, and delays each by up to 2 ms, which reorders them.
+/// Loses a fifth of the packets, duplicates a fifth, damages a fifth, and delays each by up to 2 ms, which reorders them.
 fn suffer(delayed: &mut Vec<Delayed>, random: &mut Random, harm: &AtomicU64, packet: (bool, SocketAddr, Vec<u8>)) {
     let (to_node, node, mut bytes) = packet;
     if random.below(5) == 0 {

@@ -1,5 +1,5 @@
-//! Every client that speaks SoupBinTCP 3.00 reads the stream: clients written by hand, byte by byte as the
-//! specification has it, with nothing of ours on their side.
+//! Every client that speaks SoupBinTCP 3.00 reads the stream: clients written by hand, byte by byte from the specification, without any of
+//! our code.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
@@ -102,9 +102,9 @@ fn payloads(count: u64, length: usize) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn everything_comes_in_order_and_then_what_is_new() {
+fn history_then_live_in_order() {
     let mut world = World::start();
-    // More than the window holds: it comes from the journal, and crosses over.
+    // More than the window holds: it comes from the journal, and then from the window.
     let sent = payloads(5_000, 400);
     world.publish(sent.clone());
     let last = world.stream.released_sequence();
@@ -123,14 +123,14 @@ fn everything_comes_in_order_and_then_what_is_new() {
     for client in [&mut first, &mut middle, &mut newest, &mut next] {
         assert_eq!(client.frames(last + 1, last + 20), more);
     }
-    // Fields may stand on either side, and a login may come in pieces.
+    // Fields may be aligned to either side, and a login may arrive in pieces.
     let mut pieces = world.client();
     for byte in format!("\0\x2fLreaderSWORDFISH     MONDAY{:<20}", 1).bytes() {
         pieces.send(&[byte]);
     }
     pieces.accepted("MONDAY", 1);
     reaches(&world.stream, "rewind.clients", 5);
-    // A client that logs out is gone, as is one that hangs up.
+    // A client is gone after a logout, and after a disconnect.
     first.send(&[0, 1, b'O']);
     while first.next().is_some() {}
     drop(middle);
@@ -139,7 +139,7 @@ fn everything_comes_in_order_and_then_what_is_new() {
 }
 
 #[test]
-fn damage_below_a_client_ends_that_client() {
+fn damage_ends_only_its_client() {
     let mut world = World::start();
     world.publish(payloads(5_000, 400));
     let last = world.stream.released_sequence();
@@ -149,14 +149,14 @@ fn damage_below_a_client_ends_that_client() {
     let at = bytes.windows(400).position(|window| window == damaged).unwrap();
     let file = std::fs::OpenOptions::new().write(true).open(&segment).unwrap();
     file.write_all_at(&[!damaged[100]], at as u64 + 100).unwrap();
-    // One meets the damage as it logs in, the other after good frames.
+    // One meets the damage at its login, the other after good frames.
     let mut at_it = world.logged_in("MONDAY", last - 3_500);
     let mut before_it = world.logged_in("MONDAY", 1);
     assert_eq!(at_it.next(), None);
     before_it.accepted("MONDAY", 1);
     while before_it.next().is_some() {}
     reaches(&world.stream, "rewind.clients", 0);
-    // The stream goes on, and serves the others.
+    // The stream continues, and serves the others.
     let mut good = world.logged_in("MONDAY", last + 1);
     good.accepted("MONDAY", last + 1);
     let more = payloads(20, 30);
@@ -165,7 +165,7 @@ fn damage_below_a_client_ends_that_client() {
 }
 
 #[test]
-fn who_is_not_known_or_asks_for_what_is_not_there_is_refused() {
+fn bad_login_is_refused() {
     let mut world = World::start();
     world.publish(payloads(10, 8));
     let last = world.stream.released_sequence();
@@ -181,7 +181,7 @@ fn who_is_not_known_or_asks_for_what_is_not_there_is_refused() {
         (login("reader", "swordfish", "SUNDAY", 1), b'S'),
         (login("reader", "swordfish", "MONDAY", last + 2), b'S'),
         (login("reader", "swordfish", "MONDAY", u64::MAX), b'S'),
-        // Fields that cannot be read have an answer as well.
+        // Unreadable fields have an answer as well.
         (changed(2 + 1, 0xff), b'A'),
         (changed(2 + 1 + 6, 0xff), b'A'),
         (changed(2 + 1 + 6 + 10, 0xff), b'S'),
@@ -195,7 +195,7 @@ fn who_is_not_known_or_asks_for_what_is_not_there_is_refused() {
     }
     reaches(&world.stream, "rewind.logins_refused", refusals.len() as u64);
     reaches(&world.stream, "rewind.clients", 0);
-    // There is room for eight.
+    // The limit is eight clients.
     let mut clients: Vec<_> = (0..8).map(|_| world.logged_in("", 1)).collect();
     clients.iter_mut().for_each(|client| client.accepted("MONDAY", 1));
     assert_eq!(world.client().next(), None);
@@ -206,7 +206,7 @@ fn who_is_not_known_or_asks_for_what_is_not_there_is_refused() {
 }
 
 #[test]
-fn what_is_no_soup_is_dropped_and_counted() {
+fn invalid_bytes_are_dropped() {
     let mut world = World::start();
     world.publish(payloads(10, 8));
     let good = login("reader", "swordfish", "", 1);
@@ -236,7 +236,7 @@ fn what_is_no_soup_is_dropped_and_counted() {
         while client.next().is_some() {}
         reaches(&world.stream, "rewind.malformed", (strangers.len() + number) as u64 + 1);
     }
-    // A legal packet is no reason, and messages and texts may be as long as any.
+    // A legal packet is accepted, and messages and texts may have any length.
     let mut client = world.client();
     client.send(&good);
     client.accepted("MONDAY", 1);
@@ -256,7 +256,7 @@ fn what_is_no_soup_is_dropped_and_counted() {
 }
 
 #[test]
-fn each_feed_session_counts_from_1_and_has_its_end() {
+fn sessions_count_from_one_and_end() {
     let mut world = World::start();
     let mut watching = world.logged_in("", 1);
     watching.accepted("MONDAY", 1);
@@ -264,7 +264,7 @@ fn each_feed_session_counts_from_1_and_has_its_end() {
     world.begin_feed("TUESDAY");
     world.publish(payloads(5, 16));
     let last = world.stream.released_sequence();
-    // The client that was there receives the end.
+    // A connected client receives the end.
     let mut monday_frames = Vec::new();
     loop {
         match watching.next().expect("the end is said before the connection closes") {
@@ -276,12 +276,12 @@ fn each_feed_session_counts_from_1_and_has_its_end() {
     }
     assert_eq!(watching.next(), None);
     let tuesday_first = monday_frames.len() as u64 + 1;
-    // One that comes later gets the same.
+    // A later one gets the same.
     let mut late = world.logged_in("MONDAY", 1);
     late.accepted("MONDAY", 1);
     assert_eq!(late.frames(1, tuesday_first - 1), payloads(10, 8));
     assert_eq!((late.next(), late.next()), (Some((b'Z', Vec::new())), None));
-    // After its last frame there is only its end; beyond that, nothing.
+    // The last frame is followed only by the end; numbers beyond that are refused.
     for number in [0, tuesday_first] {
         let mut client = world.logged_in("MONDAY", number);
         client.accepted("MONDAY", tuesday_first);
@@ -296,13 +296,13 @@ fn each_feed_session_counts_from_1_and_has_its_end() {
 }
 
 #[test]
-fn what_is_new_comes_at_once_although_everybody_sleeps() {
+fn new_message_wakes_sleepers() {
     let mut world = World::start();
     let mut client = world.logged_in("", 0);
     client.accepted("MONDAY", world.stream.released_sequence() + 1);
     let begun = Instant::now();
-    // An agent that nobody wakes sleeps for a tenth of a second, and is quick one time in ten by chance. On a busy machine
-    // some come late all the same: it is tried until most of 21 in a row are quick.
+    // Without a wake-up the agent sleeps for a tenth of a second, and is quick one time in ten by chance. On a busy machine some are late
+    // anyway: the test repeats until most of 21 in a row are quick.
     let mut times = VecDeque::new();
     while times.iter().filter(|time| **time < Duration::from_millis(10)).count() < 11 {
         assert!(begun.elapsed() < PATIENCE, "nobody woke the agent: {times:?}");
@@ -321,8 +321,8 @@ fn what_is_new_comes_at_once_although_everybody_sleeps() {
 /// Set for the process below.
 const IS_ALONE: &str = "GAPLESS_TEST_IS_ALONE";
 
-/// Whether this process runs `test` alone: it measures what a whole process takes, and others run beside it. If it does not,
-/// the test is run in this program started again, where it must go well.
+/// Whether this process runs only `test`, which measures a whole process while others run next to it. If it does not, the test runs in a
+/// new instance of this program, where it must succeed.
 #[track_caller]
 fn is_alone(test: &str) -> bool {
     if std::env::var_os(IS_ALONE).is_some() {
@@ -342,8 +342,8 @@ fn anonymous_memory_bytes() -> u64 {
 }
 
 #[test]
-fn a_client_that_does_not_read_costs_nobody_anything() {
-    if !is_alone("soup_bin_tcp_clients_are_served::a_client_that_does_not_read_costs_nobody_anything") {
+fn slow_client_costs_no_other() {
+    if !is_alone("soup_bin_tcp_clients_are_served::slow_client_costs_no_other") {
         return;
     }
     let mut world = World::start();
@@ -364,16 +364,16 @@ fn a_client_that_does_not_read_costs_nobody_anything() {
     }
     let grown = anonymous_memory_bytes().saturating_sub(before);
     assert!(grown < 48 << 20, "{grown} bytes more; four clients do not read 120 MB");
-    // They would hold it up for ever.
+    // Otherwise they would block it forever.
     assert!(longest < PATIENCE / 2, "100 messages took {longest:?}");
-    // They are late, and lose nothing.
+    // Slow clients are late, and lose nothing.
     for client in &mut asleep {
         assert_eq!(client.frames(1, read).len(), 30_000);
     }
     assert_eq!(counter(&world.stream, "rewind.malformed"), 0);
 }
 
-/// A stream whose time is ours.
+/// A stream whose time is moved by hand.
 struct ByHand {
     stream: EventStream,
     now_ns: u64,
@@ -387,7 +387,7 @@ impl ByHand {
         Self { stream, now_ns: 1_000_000_000, _directory: directory }
     }
 
-    /// Lets time pass, a turn for each tenth of a second.
+    /// Advances time, with a turn for each tenth of a second.
     fn pass(&mut self, milliseconds: u64) {
         for _ in 0..milliseconds.div_ceil(100) {
             self.now_ns += 100_000_000;
@@ -395,7 +395,7 @@ impl ByHand {
         }
     }
 
-    /// Turns without much time until `client` has something to say; `None` at its end.
+    /// Turns with hardly any time until `client` gets a packet; `None` at its end.
     fn next(&mut self, client: &mut Client) -> Option<(u8, Vec<u8>)> {
         client.socket.set_nonblocking(true).unwrap();
         let begun = Instant::now();
@@ -417,12 +417,12 @@ impl ByHand {
 }
 
 #[test]
-fn who_does_not_log_in_in_time_is_dropped() {
+fn late_login_is_dropped() {
     let mut world = ByHand::start();
     world.pass(100);
     let mut slow = Client::connect(&world.stream);
     let bytes = login("reader", "swordfish", "", 1);
-    // A byte now and then: it would take half a minute.
+    // A byte at a time: this would take half a minute.
     for byte in &bytes[..8] {
         slow.send(&[*byte]);
         world.pass(600);
@@ -434,7 +434,7 @@ fn who_does_not_log_in_in_time_is_dropped() {
 }
 
 #[test]
-fn both_sides_live_by_their_heartbeats() {
+fn heartbeats_keep_both_sides_alive() {
     let mut world = ByHand::start();
     world.pass(100);
     let mut client = Client::connect(&world.stream);

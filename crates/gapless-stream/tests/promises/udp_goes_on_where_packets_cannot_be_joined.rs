@@ -1,4 +1,4 @@
-//! An interface that refuses joined packets costs the joining and nothing else.
+//! An interface that refuses joined packets ends only the joining.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_transport::network::{Datagrams, UdpOptions, UdpSocket};
@@ -6,8 +6,7 @@ use nix::sys::socket::setsockopt;
 use nix::{libc, setsockopt_impl, sockopt_impl};
 use std::net::Ipv4Addr;
 
-// The kernel joins only packets that it makes checksums for: without them it refuses as an interface
-// does that cannot make them.
+// The kernel joins only packets that it computes checksums for: without them it refuses like an interface without checksum offload.
 sockopt_impl!(
     /// Leaves checksums out.
     NoChecksums,
@@ -32,7 +31,7 @@ fn receive(receiver: &mut UdpSocket, count: usize) -> Vec<usize> {
 }
 
 #[test]
-fn a_refusal_switches_joining_off_and_loses_nothing() {
+fn refusal_ends_joining_without_loss() {
     for is_even in [true, false] {
         let (mut sender, mut receiver) = pair();
         if !sender.offload().send {
@@ -53,12 +52,12 @@ fn a_refusal_switches_joining_off_and_loses_nothing() {
 }
 
 #[test]
-fn a_refusal_of_single_packets_after_joined_ones_loses_nothing() {
+fn late_refusal_loses_nothing() {
     let (mut sender, mut receiver) = pair();
     let to = receiver.local_address();
     assert_eq!(sender.send(to, &[1; 300], 100).unwrap(), 300);
     assert_eq!(receive(&mut receiver, 3), [100; 3]);
-    // The way to some peers joins packets and the way to others does not; the socket is one.
+    // The route to some peers supports joined packets and the route to others does not; the socket is the same.
     setsockopt(&sender.fd().unwrap(), NoChecksums, &true).unwrap();
     assert_eq!(sender.send(to, &[1; 100], 100).unwrap(), 100);
     assert_eq!(receive(&mut receiver, 1), [100]);

@@ -1,5 +1,5 @@
-//! Memory for messages of which not all parts are there is bounded, and nobody holds it for ever: a publisher that
-//! begins a message and does not go on makes room for one that does.
+//! Memory for unfinished messages is bounded, and held for a bounded time: a publisher that begins a message without continuing it makes
+//! room for one that does.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{Answer, PATIENCE, RawPublisher, event, part};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 const TYPE: MessageType = MessageType { schema: 3 << 16 | 1, encoding: Encoding::Opaque };
 const LONG: usize = 16 << 20;
-/// Between two looks of nodes that have met nothing.
+/// Pause of nodes without new messages between two polls.
 const PAUSE: Duration = Duration::from_micros(200);
 
 /// Memory for two messages of 16 MiB.
@@ -35,21 +35,21 @@ fn node(stream: &EventStream) -> StreamNode<SharedMemoryLink> {
     StreamNode::new(link, StreamNodeOptions::default())
 }
 
-/// The first of `count` parts that are together as long as a message may be.
+/// First of `count` parts that are together as long as a message may be.
 fn first_part(session: u64) -> Vec<u8> {
     let length = 8_000;
     part(session, 1, 0, (LONG / length) as u16, length)
 }
 
 #[test]
-fn who_never_finishes_holds_up_nobody() {
+fn unfinished_message_delays_no_other() {
     let stream = EventStream::start(&options()).unwrap();
-    // One connection with a session that goes on, and many that do not; and others beside it.
+    // One connection with a session that continues and many that do not, and some other connections.
     let mut others: Vec<_> = (0..6).map(|_| RawPublisher::connect(&stream)).collect();
     let sessions: Vec<_> = others.iter_mut().enumerate().map(|(index, each)| each.open(100 + index as u128)).collect();
     for (other, session) in others.iter_mut().zip(&sessions) {
         other.send(&first_part(*session));
-        // The first is the one that has waited longest, and has to make room.
+        // The first is idle for longest, and is evicted.
         other.wait_taken();
     }
     let mut honest = [node(&stream), node(&stream), node(&stream)];
@@ -78,10 +78,10 @@ fn who_never_finishes_holds_up_nobody() {
             assert!(begun.elapsed() < PATIENCE, "{met} of 18 came, then none");
         }
     }
-    // All but the messages that the last of them is still to see.
+    // All but the messages that the last node has still to read.
     assert!(met >= 16, "{met} came");
     assert!(counter(&stream, "sequencer.messages_evicted") >= 4);
-    // The publisher whose message made room is notified when it goes on, and may begin again.
+    // The publisher of the evicted message is told when it continues, and may begin again.
     let (first, session) = (&mut others[0], sessions[0]);
     first.send(&part(session, 2, 1, (LONG / 8_000) as u16, 8_000));
     assert_eq!(first.answer(), Answer::Refused { code: RefusalCode::Gap, session, detail: 1 });
@@ -92,9 +92,9 @@ fn who_never_finishes_holds_up_nobody() {
     stream.stop().unwrap();
 }
 
-/// As the nodes of a relay do, to the sequencer.
+/// The nodes of a relay are one connection to the sequencer, like this.
 #[test]
-fn one_connection_does_not_wait_for_itself() {
+fn connection_never_waits_for_itself() {
     let stream = EventStream::start(&options()).unwrap();
     let mut publisher = RawPublisher::connect(&stream);
     let sessions: Vec<_> = (0..3).map(|token| publisher.open(100 + token)).collect();
@@ -104,7 +104,7 @@ fn one_connection_does_not_wait_for_itself() {
     publisher.send(&first_part(sessions[2]));
     let session = sessions[2];
     assert_eq!(publisher.answer(), Answer::Refused { code: RefusalCode::Gap, session, detail: 1 });
-    // Frames after it are not held up, and free the room that it needs.
+    // Frames after it are not blocked, and free the room that it needs.
     let count = (LONG / 8_000) as u16;
     for index in 1..count {
         publisher.send(&part(sessions[0], 1 + u64::from(index), index, count, 8_000));
@@ -125,9 +125,9 @@ fn one_connection_does_not_wait_for_itself() {
     stream.stop().unwrap();
 }
 
-/// A message that finds no memory does not go round and round until it does.
+/// A message without memory is not retried in a loop.
 #[test]
-fn what_is_put_off_is_asked_for_again_when_there_is_room() {
+fn postponed_message_is_recalled() {
     let mut options = options();
     options.message_length_max = 1 << 20;
     options.fragments_bytes_max = 2 << 20;
@@ -147,13 +147,13 @@ fn what_is_put_off_is_asked_for_again_when_there_is_room() {
     let asked_again = Answer::Refused { code: RefusalCode::Gap, session, detail: 1 };
     whole(&mut publisher, session, 0);
     assert_eq!(publisher.answer(), asked_again);
-    // All of it was refused, and the frames after it; the next answer is that to the one that comes twice.
+    // All of it was refused, with the frames after it; the next answer is for a repeated frame.
     publisher.send(&event(session, 1 + u64::from(count), b"behind it"));
     let repeated = event(sessions[1], 9, b"too early");
     publisher.send(&repeated);
     let other = Answer::Refused { code: RefusalCode::Gap, session: sessions[1], detail: 2 };
     assert_eq!(publisher.answer(), other, "no part behind the first was answered");
-    // As the other two come to their end there is room.
+    // Completing the other two makes room.
     whole(&mut publisher, sessions[0], 1);
     assert_eq!(publisher.answer(), asked_again);
     whole(&mut publisher, session, 0);
@@ -168,7 +168,7 @@ fn what_is_put_off_is_asked_for_again_when_there_is_room() {
 }
 
 #[test]
-fn what_waits_when_its_publisher_leaves_is_taken_all_the_same() {
+fn leaving_publishers_message_is_taken() {
     let throttle = Some(Throttle { frames_per_s: 200, burst_frames: 5 });
     let stream = EventStream::start(&EventStreamOptions { throttle, ..options() }).unwrap();
     let mut publisher = RawPublisher::connect(&stream);

@@ -1,5 +1,5 @@
-//! A client that has to send frames again may find its ring full: then they go as there is room, in their order, before
-//! anything new, and nobody receives an error.
+//! A client that has to resend frames may find its ring full: then they are sent as there is room, in order, before anything new, without
+//! an error for the caller.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_agent::Waker;
@@ -20,7 +20,7 @@ use std::time::Duration;
 
 const TOKEN: u128 = 7;
 const SESSION: u64 = 1;
-/// Of each command: four of them fill the ring.
+/// For each command: four of them fill the ring.
 const PAYLOAD_LENGTH: usize = 900;
 const RINGS: RingSizes = RingSizes { command_ring_bytes: 4096, reply_ring_bytes: 4096 };
 
@@ -54,7 +54,7 @@ impl Service {
         self.say(&FrameHeader { kind, session, session_seq, sequence, ..FrameHeader::default() }, b"done");
     }
 
-    /// The numbers of the next commands, of `count_max` at most.
+    /// Numbers of the next commands, at most `count_max`.
     fn take(&mut self, count_max: usize) -> Vec<u64> {
         let mut numbers = Vec::new();
         while numbers.len() < count_max
@@ -106,11 +106,11 @@ fn send(client: &mut Client, key: SessionKey) -> Result<u64, ClientError> {
 }
 
 #[test]
-fn a_full_ring_holds_up_what_is_sent_again_and_nothing_else_goes_before_it() {
+fn resends_go_before_new_commands() {
     let (mut client, key, mut service) = connected();
     let sent: Vec<u64> = std::iter::from_fn(|| send(&mut client, key).ok()).collect();
     assert_eq!(sent, [1, 2, 3, 4], "so many fill the ring");
-    // The sequencer has lost what came before, and nothing of the ring is read yet.
+    // The sequencer has lost earlier frames, and has not read the ring yet.
     service.refuse(1, 1);
     assert_eq!(client.poll(9, |incoming| panic!("{incoming:?}")).unwrap(), 1);
     assert!(!client.can_send(key), "what is newer waits");
@@ -137,7 +137,7 @@ fn a_full_ring_holds_up_what_is_sent_again_and_nothing_else_goes_before_it() {
 }
 
 #[test]
-fn what_is_answered_meanwhile_is_not_sent_again() {
+fn answered_commands_are_not_resent() {
     let (mut client, key, mut service) = connected();
     while send(&mut client, key).is_ok() {}
     service.refuse(3, 3);

@@ -1,5 +1,5 @@
-//! Through a relay many nodes have one connection, another relay's: one of them closes its session, and the requests of
-//! the others are answered all the same.
+//! Through a relay many nodes share one connection, another relay's: one of them closes its session, and the requests of the others are
+//! still answered.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{Answer, PATIENCE, RawPublisher, frame, open};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A way that keeps the sequencer's answers to itself while it is asked to.
+/// A link that holds back the sequencer's answers while told to.
 struct Late {
     way: SharedMemoryLink,
     is_late: Arc<AtomicBool>,
@@ -72,7 +72,7 @@ fn options(directory: &Path) -> EventStreamOptions {
 }
 
 #[test]
-fn who_closes_a_session_opens_another() {
+fn open_is_answered_despite_a_close() {
     let (near, far) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let origin = EventStream::start(&options(near.path())).unwrap();
     let is_late = Arc::new(AtomicBool::new(false));

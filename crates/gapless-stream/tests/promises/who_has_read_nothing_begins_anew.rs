@@ -1,5 +1,5 @@
-//! A node that begins with the first frame that is held, and loses its connection before it has read any, begins with the first frame
-//! once more: the one that it was promised may be deleted by then. One that has read goes on behind what it has read.
+//! A node starts with the first kept frame, and loses its connection before it has read any. It then starts with the first kept frame
+//! again, because the earlier one may be deleted. A node that has read continues after its last frame.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 const TYPE: MessageType = MessageType { schema: 9 << 16 | 1, encoding: Encoding::Opaque };
 
-/// A way that notes where its node begins, and breaks at the next read once it is told to.
+/// A link that records the start of its node, and breaks at the next read when told to.
 struct Breaking {
     way: SharedMemoryLink,
     starts: Arc<Mutex<Vec<Start>>>,
@@ -72,7 +72,7 @@ impl NodeLink for Breaking {
 }
 
 #[test]
-fn who_has_read_nothing_begins_anew() {
+fn unread_node_restarts_at_first() {
     let directory = tempfile::tempdir().unwrap();
     let stream = EventStream::start(&EventStreamOptions::in_directory(directory.path())).unwrap();
     let link = || SharedMemoryLink::new(directory.path(), SharedMemoryOptions::default());

@@ -1,5 +1,5 @@
-//! A stream whose directory was put back to an older copy of all of it: nothing in it can tell, but a node that has seen
-//! more refuses it, whether the stream is shorter now or has gone on in another way, over each transport.
+//! A stream restored from an older copy of its whole directory: no file in it shows that, but a node that has seen more refuses it, whether
+//! the stream is shorter now or has continued differently, over each transport.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
@@ -77,14 +77,14 @@ impl Deployment {
         node
     }
 
-    /// As it is, under another name beside it.
+    /// Copies the directory to another name next to it.
     fn copy(&self, from: &str, to: &str) {
         let (from, to) = (self.directory.path().join(from), self.directory.path().join(to));
         copy(&from, &to);
     }
 }
 
-/// Publishes so many, and reads until they have come back.
+/// Publishes `count` messages, and reads until they have come back.
 fn publish(node: &mut Node, count: usize) {
     let (mut sent, mut came) = (0, 0);
     let deadline = Instant::now() + PATIENCE;
@@ -99,7 +99,7 @@ fn publish(node: &mut Node, count: usize) {
     }
 }
 
-/// The error that ends the node.
+/// Error that ends the node.
 fn ends(node: &mut Node) -> ClientError {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -143,37 +143,37 @@ fn refuses_another_history(way: Way, published_again: usize) {
 }
 
 #[test]
-fn a_shorter_stream_over_shared_memory() {
+fn shorter_stream_over_shared_memory() {
     refuses_another_history(Way::SharedMemory, 0);
 }
 
 #[test]
-fn a_shorter_stream_over_udp() {
+fn shorter_stream_over_udp() {
     refuses_another_history(Way::Udp, 0);
 }
 
 #[test]
-fn a_shorter_stream_over_tcp() {
+fn shorter_stream_over_tcp() {
     refuses_another_history(Way::Tcp, 0);
 }
 
 #[test]
-fn one_that_has_gone_on_over_shared_memory() {
+fn diverged_over_shared_memory() {
     refuses_another_history(Way::SharedMemory, 200);
 }
 
 #[test]
-fn one_that_has_gone_on_over_udp() {
+fn diverged_over_udp() {
     refuses_another_history(Way::Udp, 200);
 }
 
 #[test]
-fn one_that_has_gone_on_over_tcp() {
+fn diverged_over_tcp() {
     refuses_another_history(Way::Tcp, 200);
 }
 
 #[test]
-fn one_whose_window_has_gone_on_is_judged_by_its_journal() {
+fn journal_shows_divergence() {
     // More than the window holds.
     refuses_another_history(Way::SharedMemory, 12_000);
 }

@@ -1,6 +1,5 @@
-//! A peer that is not let in, and bytes that are no packet, are refused or passed over over UDP, multicast and TCP:
-//! they are counted, they change nothing in the stream, they are never answered with more than was sent, and honest
-//! nodes go on meanwhile.
+//! A peer that is not admitted, and invalid packets, are refused or ignored over UDP, multicast and TCP. They are counted, change nothing
+//! in the stream, and never get an answer longer than the request. Honest nodes continue meanwhile.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
@@ -37,7 +36,7 @@ struct World {
     stream: EventStream,
     network: PacketNetwork,
     nodes: Vec<StreamNode<AnyLink>>,
-    /// Where the first of them receives.
+    /// Receiving address of the first node.
     node_address: SocketAddr,
     published: u64,
     seen: Vec<u64>,
@@ -55,7 +54,7 @@ impl World {
         options.feed_session = FeedSession::new(FEED).unwrap();
         let (username, password) = (Field::new("honest").unwrap(), Field::new("swordfish").unwrap());
         let users = vec![Credentials { username, password }];
-        // Nobody is forgotten for his silence.
+        // No node is dropped for its silence.
         let sessions =
             ClientSessionOptions { users, heartbeat_interval_ns: 60_000_000_000, ..ClientSessionOptions::default() };
         let (command, request) = (free_address(), free_address());
@@ -77,7 +76,7 @@ impl World {
             UdpSocket::open(&UdpOptions::of_group(group.ip(), group.port(), interface.clone())).unwrap()
         };
         let joined = network.groups.iter().map(join).collect();
-        // And nobody gives the sequencer up while the machine is busy.
+        // No node gives up the sequencer while the machine is busy.
         let silence_ns_max = 60_000_000_000;
         let by_packets =
             DatagramOptions { username, password, silence_ns_max, ..DatagramOptions::new(command, request) };
@@ -112,7 +111,7 @@ impl World {
         }
     }
 
-    /// Each honest node publishes, and both see just that: nothing else has come into the stream.
+    /// Each honest node publishes, and both read just that: nothing else has entered the stream.
     fn go_on(&mut self) {
         for index in 0..self.nodes.len() {
             let last = self.stream.released_sequence();
@@ -124,7 +123,7 @@ impl World {
         }
     }
 
-    /// The counters of these agents.
+    /// Counters of these agents.
     fn counts(&self, prefixes: &[&str]) -> BTreeMap<String, u64> {
         let values = self.stream.counters().values();
         values.into_iter().filter(|(label, _)| prefixes.iter().any(|prefix| label.starts_with(prefix))).collect()
@@ -144,7 +143,7 @@ impl World {
     }
 }
 
-/// Somebody with a socket, and no code of ours.
+/// A peer with a socket, and none of our code.
 struct Raw {
     socket: StdSocket,
     command: SocketAddr,
@@ -177,7 +176,7 @@ impl Raw {
         }
     }
 
-    /// Comes in as a node does. Its key.
+    /// Connects like a node; returns its key.
     fn come_in(&self) -> u64 {
         self.send(&hello(|_| ()));
         let answer = self.next();
@@ -189,7 +188,7 @@ impl Raw {
     }
 }
 
-/// `label` has grown by one, and nothing else but the counters of the refused hello after it.
+/// Asserts that `label` has grown by one, and no others except the counters of the refused hello after it.
 fn assert_counted(what: &str, before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>, label: &str) {
     let mut expected = before.clone();
     *expected.get_mut(label).unwrap() += 1;
@@ -208,7 +207,7 @@ fn strangers_at_the_command_port() {
         let stolen = insider.come_in();
         insider.send(&packet(stolen, Body::Report(Report::default())));
         if groups == 0 {
-            // From now on the feed comes to it, too.
+            // From now on it gets the feed, too.
             reaches(&world.stream, "feed.targets", 2);
         }
         let mut attempt = |world: &World, what: &str, bytes: &[u8], label: &str| {
@@ -241,7 +240,7 @@ fn strangers_at_the_command_port() {
         }
         world.go_on();
         let (session, next) = (world.nodes[0].session().unwrap(), world.nodes[0].next_session_seq().unwrap());
-        // No key, any key, and one that was given to somebody else.
+        // No key, any key, and one that belongs to another node.
         for key in [0, 0x1234_5678_9abc_def1, stolen] {
             let said = [
                 ("frames", packet(key, Body::Frames(&event(session, next)))),
@@ -255,12 +254,12 @@ fn strangers_at_the_command_port() {
             let mut silent = from_a_sequencer(key);
             silent.push(("a farewell", packet(key, Body::Farewell)));
             for (what, bytes) in silent {
-                // Two sequencers would tell each other so without end.
+                // Two sequencers would answer each other forever.
                 assert!(attempt(&world, what, &bytes, "gateway.packets_unknown").is_empty(), "{what} is answered");
             }
             world.go_on();
         }
-        // The key is still good where it belongs.
+        // The key is still valid for its owner.
         let before = counter(&world.stream, "gateway.packets_unknown");
         insider.send(&packet(stolen, Body::Report(Report::default())));
         insider.send(&packet(stolen, Body::Farewell));
@@ -288,7 +287,7 @@ fn a_client_that_misbehaves() {
         assert_eq!(counter(&world.stream, "gateway.packets_unknown"), 0, "{what}");
         world.go_on();
     }
-    // A whole event under a session that another node has opened: it is refused, and has no effect.
+    // A whole event for a session that another node has opened: it is refused, without effect.
     client.send(&packet(key, Body::Frames(&event(session, world.nodes[0].next_session_seq().unwrap()))));
     match UpstreamPacket::parse(&client.next()).unwrap().body {
         Body::Answers(answers) => assert!(!answers.is_empty()),
@@ -298,7 +297,7 @@ fn a_client_that_misbehaves() {
 }
 
 #[test]
-fn the_feed_goes_to_who_has_shown_its_key_and_no_longer_than_it_stays() {
+fn feed_needs_a_proven_key() {
     let mut world = World::start(0);
     reaches(&world.stream, "feed.targets", 1);
     let client = world.raw();
@@ -312,7 +311,7 @@ fn the_feed_goes_to_who_has_shown_its_key_and_no_longer_than_it_stays() {
     reaches(&world.stream, "feed.targets", 2);
     world.go_on();
     assert_eq!(client.next()[..10], FeedSession::new(FEED).unwrap().bytes());
-    // It begins anew, with a position that is not there: it is out, and so is its earlier connection.
+    // The client reconnects with a position that does not exist: it is dropped, and so is its earlier connection.
     let far = world.stream.released_sequence() + 1_000;
     client.send(&hello(|hello| (hello.nonce, hello.position) = (8, far)));
     reaches(&world.stream, "gateway.nodes", 1);
@@ -321,7 +320,7 @@ fn the_feed_goes_to_who_has_shown_its_key_and_no_longer_than_it_stays() {
 }
 
 #[test]
-fn requests_that_are_none_or_for_another_feed() {
+fn bad_requests_get_no_answer() {
     let mut world = World::start(0);
     let mut stranger = world.raw();
     stranger.command = world.network.request;
@@ -346,11 +345,11 @@ fn requests_that_are_none_or_for_another_feed() {
         ["requests_refused", "requests_answered", "frames"]
             .map(|label| counter(&world.stream, &format!("replayer.{label}")))
     };
-    // The honest node has asked for earlier messages.
+    // The honest node has requested earlier messages.
     let before = counts();
     for (number, (what, bytes)) in attempts.iter().enumerate() {
         stranger.send(bytes);
-        // Answered after it, and nothing before that.
+        // The valid request after it is answered, and nothing before that.
         stranger.send(&good);
         let answer = stranger.next();
         assert_eq!(mold::Packet::parse(&answer).unwrap().sequence, 1, "{what}");
@@ -363,7 +362,7 @@ fn requests_that_are_none_or_for_another_feed() {
 }
 
 #[test]
-fn what_strangers_send_to_a_node() {
+fn strangers_cannot_disturb_a_node() {
     for groups in [0, 2] {
         let mut world = World::start(groups);
         let stranger = world.raw().socket;
@@ -374,11 +373,11 @@ fn what_strangers_send_to_a_node() {
         for packet in [&beat[..], &beat[..19], &[0xa5; 500]] {
             stranger.send_to(packet, at).unwrap();
         }
-        // Only the sequencer may say that a node is unknown, and only to the holder of the key.
+        // Only the sequencer may report that a node is unknown, and only to the holder of the key.
         for (_, packet) in from_a_sequencer(99) {
             stranger.send_to(&packet, world.node_address).unwrap();
         }
-        // The kernel takes packets to the node alone from the sequencer only.
+        // The kernel accepts packets to the single node only from the sequencer.
         let expected = if groups > 0 { (foreign + 1, damaged + 2) } else { (foreign, damaged) };
         let begun = Instant::now();
         while world.foreign_and_damaged() != expected {
@@ -391,7 +390,7 @@ fn what_strangers_send_to_a_node() {
     }
 }
 
-/// The bytes that come at `port` to a sender of `bytes`, until its end.
+/// Bytes received from `port` by a sender of `bytes`, up to the end.
 fn told(port: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut socket = TcpStream::connect(port).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -431,7 +430,7 @@ fn strangers_over_tcp() {
         assert_eq!((of(&world, "connections_dropped"), of(&world, "packets_malformed")), (dropped, dropped), "{what}");
         world.go_on();
     }
-    // After a good hello.
+    // After a valid hello.
     let behind = |key: u64| {
         [
             ("another key", packet(key ^ 2, Body::Report(Report::default()))),

@@ -1,4 +1,4 @@
-//! A node that was let in and is refused later, or dropped, gets no packets of the feed any more.
+//! A node that was admitted and is refused or dropped later gets no more packets of the feed.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_agent::Now;
@@ -21,7 +21,7 @@ struct World {
     now_ns: u64,
 }
 
-/// The answer to a hello.
+/// Answer to a hello.
 #[derive(Debug, PartialEq)]
 enum Answer {
     Welcome(u64),
@@ -43,7 +43,7 @@ impl World {
         world
     }
 
-    /// Lets 1 ms pass so often.
+    /// Advances time by 1 ms, `count` times.
     fn turn(&mut self, count: u32) {
         for _ in 0..count {
             self.now_ns += 1_000_000;
@@ -87,7 +87,7 @@ impl World {
         answer.expect("a hello is answered")
     }
 
-    /// Comes in and shows that the welcome has reached it, from when on the feed is sent to it.
+    /// Connects and proves that the welcome has arrived; from then on it gets the feed.
     fn come_in(&mut self, nonce: u64) {
         let Answer::Welcome(key) = self.hello(nonce, POSITION_FIRST) else { panic!("it is let in") };
         let mut packet = [0; 256];
@@ -96,7 +96,7 @@ impl World {
         self.turn(5);
     }
 
-    /// To how many the feed is sent.
+    /// Number of targets of the feed.
     fn targets(&self) -> u64 {
         self.stream.counters().values().into_iter().find(|(label, _)| label == "feed.targets").unwrap().1
     }
@@ -105,11 +105,11 @@ impl World {
 const NOT_THERE_YET: u64 = 1_000_000;
 
 #[test]
-fn who_asks_for_what_is_not_held_gets_no_feed() {
+fn refused_node_gets_no_feed() {
     let mut world = World::new();
     world.come_in(7);
     assert_eq!(world.targets(), 1);
-    // The node itself, lost between two feed sessions; or another that was started in its place.
+    // The node itself, lost between two feed sessions; or another one started in its place.
     for nonce in [7, 8] {
         assert_eq!(world.hello(nonce, NOT_THERE_YET), Answer::Refused);
         world.turn(300);
@@ -117,7 +117,7 @@ fn who_asks_for_what_is_not_held_gets_no_feed() {
         world.come_in(nonce);
         assert_eq!(world.targets(), 1);
     }
-    // Refused and let in again before anybody was notified.
+    // Refused and admitted again before the feed was notified.
     assert_eq!(world.hello(9, NOT_THERE_YET), Answer::Refused);
     world.come_in(10);
     world.turn(300);
@@ -125,7 +125,7 @@ fn who_asks_for_what_is_not_held_gets_no_feed() {
 }
 
 #[test]
-fn who_is_dropped_for_what_it_sends_gets_no_feed() {
+fn dropped_node_gets_no_feed() {
     let mut world = World::new();
     let Answer::Welcome(key) = world.hello(7, POSITION_FIRST) else { panic!("it is let in") };
     let mut packet = vec![0; gapless_wire::upstream::HEADER_LENGTH + HEADER_LENGTH];

@@ -1,5 +1,4 @@
-//! An open that names a session finds that one and never makes another: a publisher that has published its session's
-//! close asks so.
+//! An open that names a session finds that one and never creates another: used by a publisher that has published its session's close.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{Answer, RawPublisher, event, frame, part};
@@ -20,7 +19,7 @@ fn close(session: u64, session_seq: u64) -> Vec<u8> {
 }
 
 #[test]
-fn who_names_a_session_gets_no_other() {
+fn named_open_creates_no_session() {
     let stream = EventStream::start(&EventStreamOptions::in_memory()).unwrap();
     let (mut one, mut two) = (RawPublisher::connect(&stream), RawPublisher::connect(&stream));
     let unknown = |session| Answer::Refused { code: RefusalCode::SessionUnknown, session, detail: 0 };
@@ -28,7 +27,7 @@ fn who_names_a_session_gets_no_other() {
     assert_eq!(one.answer(), unknown(77), "no session has the token");
     let session = one.open(TOKEN);
     one.send(&event(session, 1, b"one"));
-    // Also in the middle of a message, which begins anew.
+    // Also in the middle of a message, which then starts over.
     one.send(&part(session, 2, 0, 2, 100));
     one.send(&named(session));
     assert_eq!(one.answer(), Answer::Opened { session });
@@ -38,7 +37,7 @@ fn who_names_a_session_gets_no_other() {
     two.send(&close(session, 2));
     two.send(&named(session));
     assert_eq!(two.answer(), unknown(session), "it is closed");
-    // Nor is a successor's taken away.
+    // A successor's session is not taken away either.
     let another = one.open(TOKEN);
     assert!(another > session);
     two.send(&named(session));

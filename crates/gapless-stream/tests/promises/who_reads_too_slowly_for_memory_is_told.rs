@@ -1,5 +1,5 @@
-//! A stream at tier `memory` keeps what its window holds. A reader over TCP that is later than that is notified: a
-//! client by its connection's end and its next login's refusal, a node by an error.
+//! A stream at tier `memory` keeps only the contents of its window. A reader over TCP that lags more is notified: a client by the end of
+//! its connection and the refusal of its next login, a node by an error.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
@@ -17,7 +17,7 @@ use std::time::Instant;
 const TYPE: MessageType = MessageType { schema: 9 << 16 | 1, encoding: Encoding::Opaque };
 
 #[test]
-fn who_reads_too_slowly_for_memory_is_told() {
+fn too_slow_reader_is_told() {
     let mut options = EventStreamOptions::in_memory();
     options.window_bytes = 1 << 20;
     options.message_length_max = 64 << 10;
@@ -40,7 +40,7 @@ fn who_reads_too_slowly_for_memory_is_told() {
         }
         publisher.poll_until(PATIENCE, "all come back", |node| node.in_flight() == 0, |_| {}).unwrap();
     }
-    // As soon as it reads, it needs what is not there any more.
+    // Once the client reads, it needs frames that are gone.
     let mut expected = 1;
     while let Some((kind, payload)) = asleep.next() {
         if kind == b'S' {

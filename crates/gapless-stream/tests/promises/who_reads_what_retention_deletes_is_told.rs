@@ -1,5 +1,5 @@
-//! Retention deletes old segments while late readers still read them. The error of such a reader is that the frames it
-//! needs are gone, not that the journal is damaged; and the stream goes on.
+//! Retention deletes old segments while late readers still read them. The error of such a reader is that its frames are gone, not that the
+//! journal is damaged; and the stream continues.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
@@ -32,7 +32,7 @@ fn segments(journal: &Path) -> Vec<PathBuf> {
     segments
 }
 
-/// Reads until it fails; the error, and how much was read.
+/// Reads until the node fails; returns the error.
 fn fails<L: NodeLink>(node: &mut StreamNode<L>) -> ClientError {
     let begun = Instant::now();
     loop {
@@ -44,7 +44,7 @@ fn fails<L: NodeLink>(node: &mut StreamNode<L>) -> ClientError {
 }
 
 #[test]
-fn who_reads_what_retention_deletes_is_told() {
+fn reader_of_deleted_frames_is_told() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = EventStreamOptions::in_directory(directory.path());
     options.persistence.segment_length_bytes = 4 << 20;
@@ -72,7 +72,7 @@ fn who_reads_what_retention_deletes_is_told() {
     let mut of_journal = StreamNode::new(JournalLink::new(&journal), StreamNodeOptions::reading(Start::First));
     let mut reader = stream.reader(1);
     let begun = Instant::now();
-    // None of them reads on while another is not there yet: it would be past the segments that go.
+    // All wait until each has started: a reader ahead would be past the deleted segments.
     while node.position() < 100 || of_journal.position() < 100 || reader.sequence() < 100 {
         assert!(begun.elapsed() < PATIENCE, "they read the beginning");
         if node.position() < 100 {
@@ -85,7 +85,7 @@ fn who_reads_what_retention_deletes_is_told() {
             reader.read().unwrap();
         }
     }
-    // As retention does: from the first on, never the last.
+    // Like retention: from the first on, never the last.
     let segments = segments(&journal);
     assert!(segments.len() >= 6, "{segments:?}");
     segments[..segments.len() - 2].iter().for_each(|segment| std::fs::remove_file(segment).unwrap());
@@ -109,7 +109,7 @@ fn who_reads_what_retention_deletes_is_told() {
     assert!(came < MESSAGES, "all of it came");
     reaches(&stream, "rewind.clients_overtaken", 1);
     assert_eq!(counter(&stream, "rewind.malformed"), 0);
-    // Frames that are still there can be read, and the stream goes on.
+    // Remaining frames can be read, and the stream continues.
     let mut later = StreamNode::new(link(), StreamNodeOptions::reading(Start::First));
     publisher.publish(TYPE, b"after that").unwrap();
     publisher.poll_until(PATIENCE, "it to come back", |node| node.in_flight() == 0, |_| {}).unwrap();

@@ -62,7 +62,7 @@ fn receiver() -> FeedReceiver {
 }
 
 #[test]
-fn early_frames_wait_gaps_are_requested() {
+fn gaps_are_requested() {
     let (mut receiver, a) = (receiver(), name("A"));
     receiver.take_packet(&events(a, 1..4), 0);
     receiver.take_packet(&events(a, 6..8), 10);
@@ -176,7 +176,7 @@ fn large_gap_filled_by_full_packets() {
 
 /// The sequencer sends the rest of an answer in further packets, of which the last is short.
 #[test]
-fn short_last_packet_keeps_requests_big() {
+fn short_last_packet_is_ignored() {
     const MISSING: u64 = 10_000;
     let a = name("A");
     let mut receiver = receiver();

@@ -184,7 +184,7 @@ fn only_open_session_publishes() {
 }
 
 #[test]
-fn window_and_throttle_block_publishing() {
+fn window_and_throttle_block() {
     let throttle = Some(Throttle { frames_per_s: 1_000, burst_frames: 4 });
     let mut publisher = open(PublisherOptions { window_messages: 3, throttle, ..PublisherOptions::default() });
     for number in 1..=3 {
@@ -265,7 +265,7 @@ fn message_without_room_is_not_kept() {
 }
 
 #[test]
-fn instance_sends_only_missing_messages() {
+fn instance_sends_only_what_is_new() {
     let mut publisher = copy(4);
     (1..=5).for_each(|number| assert_eq!(publish(&mut publisher, 8, 0).unwrap(), number));
     assert_eq!(numbers(&mut publisher), [5]);
@@ -298,7 +298,7 @@ fn known_derived_messages_are_skipped() {
 }
 
 #[test]
-fn derived_messages_use_half_the_limits() {
+fn derived_messages_get_half() {
     let mut publisher = open(PublisherOptions { window_messages: 9, ..PublisherOptions::default() });
     for _ in 0..4 {
         assert!(publisher.has_room_for_derived());
@@ -359,7 +359,7 @@ fn publisher_that_found(next_session_seq: u64) -> PublishingSession {
 }
 
 #[test]
-fn session_without_acknowledged_is_lost() {
+fn session_behind_the_node_is_lost() {
     let answer = |next_session_seq| SessionOpened { token: TOKEN, next_session_seq, notices_acknowledged: 0 };
     let lost = |outcome| match outcome {
         Err(ClientError::SessionLost { session, expected, found }) => Some((session, expected, found)),

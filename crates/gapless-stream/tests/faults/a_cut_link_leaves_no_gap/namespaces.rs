@@ -4,16 +4,16 @@ use super::run;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Makes the namespaces that everything else is in: root inside, nobody outside, and its processes end with it.
+/// Creates the namespaces that everything else runs in: root inside, no privileges outside; their processes end with it.
 const UNSHARE: [&str; 8] =
     ["unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child"];
-/// `ip netns` keeps its names in /run, which is not ours outside.
+/// `ip netns` keeps its names in /run, which does not belong to this user outside.
 const OWN_RUN: &str = "mount -t tmpfs tmpfs /run";
-/// The needs of the test from the machine, tried out.
+/// Requirements of the test, tried out.
 const TRIAL: &str = "ip netns add a && ip netns add b && ip link add va netns a type veth peer name vb netns b \
                      && ip netns exec a true";
 
-/// The address of the sequencer's end.
+/// Address of the sequencer's end.
 pub const LEFT: &str = "10.99.0.1";
 
 fn unshared(script: &str) -> Command {
@@ -22,7 +22,7 @@ fn unshared(script: &str) -> Command {
     command
 }
 
-/// Why the test cannot run here; `None` if it can.
+/// Reason why the test cannot run here; `None` if it can.
 pub fn missing() -> Option<String> {
     let reason = match unshared(TRIAL).output() {
         Ok(output) if output.status.success() => return None,
@@ -32,14 +32,14 @@ pub fn missing() -> Option<String> {
     Some(format!("network namespaces cannot be made with unshare and ip: {reason}"))
 }
 
-/// `program`, inside the namespaces.
+/// `program`, run inside the namespaces.
 pub fn inside(program: &Path) -> Command {
     let mut command = unshared("exec \"$0\" \"$@\"");
     command.arg(program);
     command
 }
 
-/// Two namespaces, and the link between them, which is up.
+/// Two namespaces with a link between them, which is up.
 pub struct Link;
 
 impl Link {
@@ -54,32 +54,31 @@ impl Link {
             "ip -n right link set lo up",
             "ip -n left link set left up",
             "ip -n right link set right up",
-            // A rule may come before the table of the host's own addresses only when that is not the first.
+            // A rule may precede the table of local addresses only if that table is not the first.
             "ip -n left rule add pref 100 lookup local",
             "ip -n left rule del pref 0",
         ] {
             run_words(words);
         }
-        // Only a host that forwards tells the sender that a destination is prohibited.
+        // Only a forwarding host reports that a destination is prohibited.
         run(&["ip", "netns", "exec", "left", "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"]);
         Self
     }
 
-    /// Cuts the link, or mends it.
+    /// Cuts or restores the link.
     pub fn set(&self, is_up: bool) {
         run(&["ip", "-n", "right", "link", "set", "right", if is_up { "up" } else { "down" }]);
     }
 
-    /// Gives the far side another address, and takes the one that it had.
+    /// Gives the far side another address instead of its own.
     pub fn move_right(&self) {
         run_words("ip -n right address add 10.99.0.3/24 dev right");
         run_words("ip -n right address del 10.99.0.2/24 dev right");
-        // The kernel takes all of a network with its first address.
+        // Removing the first address makes the kernel remove all of its network.
         run_words("ip -n right address replace 10.99.0.3/24 dev right");
     }
 
-    /// Has the sequencer's side answer every packet of UDP by the ICMP message that it is prohibited, or lets them in
-    /// again.
+    /// Makes the sequencer's side answer every UDP packet by ICMP "prohibited", or accept them again.
     pub fn prohibit(&self, is_prohibited: bool) {
         let action = if is_prohibited { "add" } else { "del" };
         run_words(&format!("ip -n left rule {action} pref 50 iif left ipproto udp prohibit"));

@@ -1,4 +1,4 @@
-//! The processes: a sequencer, and nodes that publish until they are let go and then read to the end.
+//! The processes: a sequencer, and nodes that publish until they are told to stop and then read to the end.
 
 use super::PART;
 use super::namespaces::LEFT;
@@ -17,16 +17,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const WORD: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
-/// The last message of a node; its payload is how many there were before.
+/// Last message of a node; its payload is the number of messages before.
 const LAST: MessageType = MessageType { schema: 1 << 16 | 2, encoding: Encoding::Opaque };
 const NODES: usize = 2;
-/// Messages of a node on their way.
+/// Messages of a node in flight.
 const WINDOW: usize = 200;
-/// Messages of a node a second, so that a node that was cut off catches up soon.
+/// Messages of a node a second: few enough that a node catches up soon after a cut.
 const RATE: f64 = 500.0;
 const LENGTHS: [usize; 4] = [8, 100, 500, 2_000];
 
-/// One of them, as the test holds it.
+/// One of the processes, as seen by the test.
 pub struct Part {
     name: String,
     process: Process,
@@ -42,7 +42,7 @@ impl Part {
         Self { name: name.to_owned(), process, input, last: String::new() }
     }
 
-    /// The next line that it says.
+    /// Next line of its output.
     pub fn line(&mut self) -> &str {
         match self.process.next_line() {
             Some(line) => self.last = line,
@@ -51,17 +51,17 @@ impl Part {
         &self.last
     }
 
-    /// The number that it said last.
+    /// Last number that it has printed.
     pub fn count(&self) -> u64 {
         self.last.parse().unwrap_or_default()
     }
 
-    /// Tells it to come to its end.
+    /// Tells it to stop.
     pub fn let_go(&mut self) {
         self.input = None;
     }
 
-    /// The last line that it says before it ends well.
+    /// Last line of its output before it ends successfully.
     pub fn end(&mut self) -> String {
         let last = self.process.rest().pop().unwrap_or_else(|| std::mem::take(&mut self.last));
         let status = self.process.wait_end(&self.name);
@@ -82,14 +82,14 @@ fn config(transport: &str, directory: &Path) -> StreamConfig {
     StreamConfig::parse(&text, "stream.toml").unwrap()
 }
 
-/// Does what a part of that name does.
+/// Runs the part of that name.
 pub fn play(name: &str, transport: &str, directory: &Path) {
     let config = config(transport, directory);
     let is_let_go = Arc::<AtomicBool>::default();
     let flag = Arc::clone(&is_let_go);
     std::thread::spawn(move || {
         let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
-        // Relaxed: a flag on its own.
+        // Relaxed: an independent flag.
         flag.store(true, Ordering::Relaxed);
     });
     match name {
@@ -110,17 +110,17 @@ fn sequence(config: &StreamConfig, is_let_go: &AtomicBool) {
     println!("{}", stream.stop().unwrap());
 }
 
-/// The messages that a node has met.
+/// Messages that a node has read.
 #[derive(Default)]
 struct Met {
     messages: u64,
     own: u64,
-    /// Where the last message of the last node ended.
+    /// Sequence of the last message of the last node.
     last_sequence: u64,
     lasts: usize,
-    /// How often the sequencer was lost.
+    /// Number of lost connections to the sequencer.
     losses: u64,
-    /// A checksum over sequence, session, number, length and checksum of each message.
+    /// Checksum over sequence, session, number, length and checksum of each message.
     checksum: u64,
 }
 

@@ -1,12 +1,12 @@
-//! Packets caught at real sockets, and the file that other people's decoders read. No privilege is needed: Ethernet, IP
-//! and UDP headers are written anew around what the sockets gave.
+//! Packets captured at real sockets, and the file for independent decoders. No privilege is needed: Ethernet, IP and UDP headers are
+//! recreated around the payloads.
 
 use rustix::net::{AddressFamily, SocketType, bind, socket, sockopt};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 
-/// A packet that was caught.
+/// A captured packet.
 #[derive(Clone, Debug)]
 pub struct Caught {
     pub from: SocketAddr,
@@ -15,13 +15,13 @@ pub struct Caught {
 }
 
 impl Caught {
-    /// Whether it is of that feed session.
+    /// Whether it belongs to that feed session.
     pub fn is_of(&self, session: &[u8]) -> bool {
         self.payload.starts_with(session)
     }
 }
 
-/// A member of `group` beside others of this machine.
+/// Joins `group` in addition to other members on this machine.
 pub fn join(group: SocketAddr) -> UdpSocket {
     let IpAddr::V4(ip) = group.ip() else { unreachable!("groups of this test are of IPv4") };
     let member = socket(AddressFamily::INET, SocketType::DGRAM, None).unwrap();
@@ -34,7 +34,7 @@ pub fn join(group: SocketAddr) -> UdpSocket {
     member
 }
 
-/// The packets that have come to `socket`, which others know by `to`.
+/// Packets received by `socket`, whose address for others is `to`.
 pub fn take(socket: &mut UdpSocket, to: SocketAddr) -> Vec<Caught> {
     let (mut buffer, mut caught) = (vec![0; 1 << 16], Vec::new());
     while let Ok((length, from)) = socket.recv_from(&mut buffer) {
@@ -43,11 +43,11 @@ pub fn take(socket: &mut UdpSocket, to: SocketAddr) -> Vec<Caught> {
     caught
 }
 
-/// Stands before a port, passes on requests and answers, and catches both.
+/// Proxy of a port: forwards requests and answers, and captures both.
 pub struct Tap {
     port: SocketAddr,
     front: UdpSocket,
-    /// For each who sent something, a socket that stands for it.
+    /// A socket in place of each sender.
     behind: HashMap<SocketAddr, UdpSocket>,
 }
 
@@ -66,7 +66,7 @@ impl Tap {
         self.front.local_addr().unwrap()
     }
 
-    /// Passes on the packets that are there.
+    /// Forwards the waiting packets.
     pub fn pass(&mut self) -> Vec<Caught> {
         let Self { port, front, behind } = self;
         let mut caught = take(front, *port);
@@ -107,9 +107,9 @@ fn ethernet(packet: &Caught) -> Vec<u8> {
     let mut udp =
         [from.port().to_be_bytes(), to.port().to_be_bytes(), (udp_length as u16).to_be_bytes(), [0; 2]].concat();
     udp.extend_from_slice(&packet.payload);
-    // Source, destination, 0, protocol, length: the fields that UDP's checksum covers besides.
+    // Source, destination, 0, protocol, length: the fields that UDP's checksum also covers.
     let pseudo = [&from_ip[..], &to_ip, &[0, 17], &(udp_length as u16).to_be_bytes(), &udp].concat();
-    // 0 would mean that there is none.
+    // 0 would mean "no checksum".
     let sum = match checksum(&pseudo) {
         0 => 0xffff,
         sum => sum,
@@ -117,7 +117,7 @@ fn ethernet(packet: &Caught) -> Vec<u8> {
     udp[6..8].copy_from_slice(&sum.to_be_bytes());
     let mut ip = vec![0x45, 0];
     ip.extend_from_slice(&((20 + udp_length) as u16).to_be_bytes());
-    // No identification, not to be fragmented, one router, UDP.
+    // No identification, don't fragment, one hop, UDP.
     ip.extend_from_slice(&[0, 0, 0x40, 0, 1, 17, 0, 0]);
     ip.extend_from_slice(&[from_ip, to_ip].concat());
     let sum = checksum(&ip);
@@ -127,7 +127,7 @@ fn ethernet(packet: &Caught) -> Vec<u8> {
     [&to_station[..], &[2, 0, 0, 0, 0, 2], &[8, 0], &ip, &udp].concat()
 }
 
-/// The checksum of the internet's protocols, RFC 1071.
+/// Internet checksum, RFC 1071.
 fn checksum(bytes: &[u8]) -> u16 {
     let word = |pair: &[u8]| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
     let mut sum: u32 = bytes.chunks(2).map(word).sum();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-/// The fields of a packet that tshark prints, in this order.
+/// Fields of a packet printed by tshark, in this order.
 const FIELDS: [&str; 14] = [
     "ip.checksum.status",
     "udp.checksum.status",
@@ -36,19 +36,19 @@ pub struct Decoded {
     pub sequence: u64,
     pub count: u16,
     pub messages: Vec<Message>,
-    /// The type in tshark's words: `Heartbeat`, `End Of Session`, `Request` or something of messages.
+    /// Type in tshark's words: `Heartbeat`, `End Of Session`, `Request` or one with messages.
     pub kind: String,
-    /// From the request port to one node.
+    /// Sent from the request port to one node.
     pub is_answer: bool,
-    /// Both checksums are right.
+    /// Whether both checksums are right.
     is_whole: bool,
     is_mold: bool,
-    /// The faults that tshark finds in it.
+    /// Faults that tshark finds in it.
     complaints: Vec<String>,
 }
 
 impl Decoded {
-    /// Whether tshark takes it for MoldUDP64 and finds nothing wrong.
+    /// Whether tshark recognises MoldUDP64 without faults.
     pub fn is_sound(&self) -> bool {
         self.is_whole && self.is_mold && self.complaints.is_empty()
     }
@@ -59,7 +59,7 @@ pub fn is_there() -> bool {
     Command::new("tshark").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// Decodes what goes to or comes from `ports`.
+/// Decodes the packets to or from `ports`.
 pub fn decode(pcap: &Path, ports: &[u16]) -> Vec<Decoded> {
     let mut fields = vec!["-T", "fields", "-E", "separator=/t", "-E", "occurrence=a", "-E", "aggregator=,"];
     fields.extend(FIELDS.iter().flat_map(|field| ["-e", field]));
@@ -68,7 +68,7 @@ pub fn decode(pcap: &Path, ports: &[u16]) -> Vec<Decoded> {
     decoded.lines().zip(summaries.lines()).map(|(line, summary)| read(line, summary)).collect()
 }
 
-/// The lines that it prints, one for each packet.
+/// Lines of its output, one for each packet.
 fn run(pcap: &Path, ports: &[u16], options: &[&str]) -> String {
     let mut command = Command::new("tshark");
     command.arg("-n").arg("-r").arg(pcap);

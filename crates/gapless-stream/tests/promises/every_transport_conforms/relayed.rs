@@ -1,5 +1,5 @@
-//! The suite through a dispatcher: one process takes the stream from the network and passes it on to the nodes of its
-//! machine; and through two bridges in a row.
+//! The suite through a dispatcher: one process reads the stream from the network and relays it to the nodes of its machine; and through two
+//! bridges in a row.
 
 use super::tcp::Tcp;
 use super::udp::Udp;
@@ -50,7 +50,7 @@ impl World for Dispatched {
     fn start(change: impl Fn(&mut EventStreamOptions) + 'static) -> Self {
         let mut changed = options(Path::new("nowhere"));
         change(&mut changed);
-        // To the sequencer all nodes of a dispatcher are one; the dispatcher distinguishes them.
+        // The sequencer sees all nodes of a dispatcher as one; the dispatcher distinguishes them.
         let origin = Udp::start(move |options| {
             change(options);
             options.throttle = None;
@@ -69,7 +69,7 @@ impl World for Dispatched {
         self.origin.stream()
     }
 
-    /// The stream, the dispatcher, or both.
+    /// Restarts the stream, the dispatcher, or both.
     fn restart(&mut self) {
         self.restarts += 1;
         if self.restarts % 3 != 1 {
@@ -100,7 +100,7 @@ mod dispatched {
     crate::every_transport_conforms::suite::conformance!(super::Dispatched);
 }
 
-/// Nodes of two bridges in a row, each of them a stream into another network by TCP.
+/// Nodes of two bridges in a row, each of which relays a stream into another network by TCP.
 pub struct Bridged {
     origin: Tcp,
     near: Bridge,
@@ -161,7 +161,7 @@ impl World for Bridged {
         self.origin.stream()
     }
 
-    /// One of the three in turn; each goes on at its position.
+    /// Restarts one of the three in turn; each resumes at its position.
     fn restart(&mut self) {
         self.restarts += 1;
         match self.restarts % 3 {

@@ -1,4 +1,4 @@
-//! The suite over shared memory, as another process of the machine would use it.
+//! The suite over shared memory, used like from another process of the machine.
 
 use super::world::World;
 use gapless_client::node::{SharedMemoryLink, SharedMemoryOptions};

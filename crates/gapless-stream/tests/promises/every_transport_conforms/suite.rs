@@ -1,4 +1,4 @@
-//! The duties of every transport.
+//! Requirements of every transport.
 
 use super::world::{Met, Party, World, open, payload, run, settle};
 use gapless_client::ClientError;
@@ -22,7 +22,7 @@ fn own_payloads<L>(party: &Party<L>) -> Vec<Vec<u8>> {
     party.messages.iter().filter(|met| met.own).map(|met| met.payload.clone()).collect()
 }
 
-pub fn everybody_meets_the_same_in_the_same_order<W: World>() {
+pub fn all_nodes_read_the_same_order<W: World>() {
     let mut world = W::start(|_| {});
     let mut parties: Vec<_> = (0..3).map(|_| open(&mut world, StreamNodeOptions::default())).collect();
     let mut sent = vec![Vec::new(); 3];
@@ -48,11 +48,11 @@ pub fn everybody_meets_the_same_in_the_same_order<W: World>() {
     }
 }
 
-pub fn long_messages_come_whole<W: World>() {
+pub fn long_messages_arrive_whole<W: World>() {
     let mut world = W::start(|_| {});
     let (mut a, mut b) =
         (open(&mut world, StreamNodeOptions::default()), open(&mut world, StreamNodeOptions::default()));
-    // Lost parts are asked for one after the other, which takes long.
+    // Lost parts are requested one after the other, which takes long.
     let longest = if W::LOSES { rounds(1_500_000, 150_000) as usize } else { 1_500_000 };
     let lengths = [1_000, 1_312, 1_313, 2_624, 2_625, 70_000, longest / 5, longest];
     for (number, length) in lengths.into_iter().enumerate() {
@@ -70,7 +70,7 @@ pub fn long_messages_come_whole<W: World>() {
     settle(&mut world, &mut [&mut a, &mut b]);
 }
 
-pub fn a_late_joiner_reads_what_was_before<W: World>() {
+pub fn late_joiner_reads_history<W: World>() {
     let mut world = W::start(|_| {});
     let mut early = open(&mut world, StreamNodeOptions::default());
     for number in 0..500 {
@@ -99,7 +99,7 @@ pub fn a_late_joiner_reads_what_was_before<W: World>() {
     assert!(!first.messages[0].own && early.messages[0].own);
 }
 
-pub fn a_restarted_sequencer_goes_on_and_nothing_is_doubled<W: World>() {
+pub fn restarted_sequencer_resumes<W: World>() {
     let mut world = W::start(|_| {});
     let (mut a, mut b) =
         (open(&mut world, StreamNodeOptions::default()), open(&mut world, StreamNodeOptions::default()));
@@ -111,7 +111,7 @@ pub fn a_restarted_sequencer_goes_on_and_nothing_is_doubled<W: World>() {
             number += 1;
         }
         if round % 2 == 0 {
-            // Some are on their way.
+            // Some are in flight.
             run(&mut world, &mut [&mut a, &mut b], "a turn", |_| true);
         }
         world.restart();
@@ -123,7 +123,7 @@ pub fn a_restarted_sequencer_goes_on_and_nothing_is_doubled<W: World>() {
     assert!(a.states.contains(&NodeState::Connecting), "it noticed: {:?}", a.states);
 }
 
-pub fn a_node_started_anew_goes_on_with_its_numbers<W: World>() {
+pub fn restarted_node_keeps_its_numbers<W: World>() {
     let mut world = W::start(|_| {});
     let options = StreamNodeOptions::with_token(77);
     let mut node = open(&mut world, options.clone());
@@ -142,13 +142,13 @@ pub fn a_node_started_anew_goes_on_with_its_numbers<W: World>() {
     assert!(node.messages.iter().all(|met| met.own), "also what its predecessor published is its own");
 }
 
-pub fn limits_are_signalled_and_lose_nothing<W: World>() {
+pub fn limits_lose_nothing<W: World>() {
     let mut world = W::start(|_| {});
     let throttle = Throttle { frames_per_s: 100, burst_frames: 20 };
     let publisher = PublisherOptions { window_messages: 8, throttle: Some(throttle), ..PublisherOptions::default() };
     let mut node = open(&mut world, StreamNodeOptions { publisher: Some(publisher), ..StreamNodeOptions::default() });
     let (mut windows, mut throttles, mut sent) = (0, 0, 0);
-    // On a busy machine the rate is met now and then only.
+    // On a busy machine the rate limit is reached only sometimes.
     while sent < 60 || windows == 0 || throttles == 0 {
         assert!(sent < 10_000, "{windows} times the window, {throttles} times the rate");
         match node.node.publish(super::world::TYPE, &payload(sent, 30)) {
@@ -168,7 +168,7 @@ pub fn limits_are_signalled_and_lose_nothing<W: World>() {
     assert!(own_payloads(&node) == (0..sent).map(|each| payload(each, 30)).collect::<Vec<_>>());
 }
 
-pub fn the_sequencer_throttles_who_sends_too_much<W: World>() {
+pub fn sequencer_throttles_fast_sender<W: World>() {
     let throttle = Throttle { frames_per_s: W::THROTTLED_PER_S, burst_frames: 50 };
     let mut world = W::start(move |options| options.throttle = Some(throttle));
     let (mut greedy, mut modest) =
@@ -192,7 +192,7 @@ pub fn the_sequencer_throttles_who_sends_too_much<W: World>() {
     assert!(own_payloads(&greedy) == (0..200).map(|each| payload(each, 30)).collect::<Vec<_>>());
 }
 
-pub fn timers_fire_once_and_for_everybody<W: World>() {
+pub fn timers_fire_once_for_all<W: World>() {
     let mut world = W::start(|_| {});
     let (mut a, mut b) =
         (open(&mut world, StreamNodeOptions::default()), open(&mut world, StreamNodeOptions::default()));
@@ -213,7 +213,7 @@ pub fn timers_fire_once_and_for_everybody<W: World>() {
     assert_eq!((fired(&a), fired(&b)), (2, 2), "once each, and not again after a restart");
 }
 
-pub fn a_halt_overtakes_what_is_queued<W: World>() {
+pub fn halt_overtakes_queued_messages<W: World>() {
     let mut world = W::start(|_| {});
     let (mut a, mut b) =
         (open(&mut world, StreamNodeOptions::default()), open(&mut world, StreamNodeOptions::default()));
@@ -264,7 +264,7 @@ pub fn feed_sessions_roll_over_and_end<W: World>() {
     assert_eq!(payloads, [&b"on monday"[..], b"on tuesday", b"waits for wednesday"]);
 }
 
-pub fn a_slow_reader_holds_up_nobody_and_misses_nothing<W: World>() {
+pub fn slow_reader_delays_no_other<W: World>() {
     let mut world = W::start(|options| {
         options.window_bytes = 1 << 20;
         options.message_length_max = 64 << 10;
@@ -288,7 +288,7 @@ pub fn a_slow_reader_holds_up_nobody_and_misses_nothing<W: World>() {
     assert!(!fast.has_noted("lapped") || W::LOSES);
 }
 
-pub fn who_takes_over_a_token_takes_over_the_session<W: World>() {
+pub fn token_takes_over_the_session<W: World>() {
     let mut world = W::start(|_| {});
     let mut first = open(&mut world, StreamNodeOptions::with_token(5));
     first.publish(b"from the first");
@@ -300,7 +300,7 @@ pub fn who_takes_over_a_token_takes_over_the_session<W: World>() {
     assert_eq!(second.messages.len(), 2);
 }
 
-pub fn a_node_that_closes_its_session_leaves_none<W: World>() {
+pub fn closed_session_is_gone<W: World>() {
     let mut world = W::start(|_| {});
     let mut a = open(&mut world, StreamNodeOptions::with_token(9));
     let mut reader = Party::new(&mut world, StreamNodeOptions::reading(Start::First));
@@ -310,7 +310,7 @@ pub fn a_node_that_closes_its_session_leaves_none<W: World>() {
     for number in 0..50 {
         a.publish(&payload(number, 100));
     }
-    // After the frames on their way, and only once.
+    // After the frames in flight, and only once.
     a.node.close_session().unwrap();
     a.node.close_session().unwrap();
     assert!(matches!(a.node.publish(super::world::TYPE, b"too late"), Err(ClientError::NotOpen)));
@@ -319,7 +319,7 @@ pub fn a_node_that_closes_its_session_leaves_none<W: World>() {
     });
     assert_eq!((a.node.in_flight(), a.node.session(), reader.messages.len()), (0, None, 50));
 
-    // The same token is another session now, whose close survives a restart of the sequencer.
+    // The same token opens another session now, whose close survives a restart of the sequencer.
     world.restart();
     let mut again = open(&mut world, StreamNodeOptions::with_token(9));
     assert_eq!(again.node.next_session_seq(), Some(1));
@@ -343,19 +343,19 @@ pub fn a_node_that_closes_its_session_leaves_none<W: World>() {
 macro_rules! conformance {
     ($world:ty) => {
         $crate::every_transport_conforms::suite::conformance!(@each $world:
-            everybody_meets_the_same_in_the_same_order
-            long_messages_come_whole
-            a_late_joiner_reads_what_was_before
-            a_restarted_sequencer_goes_on_and_nothing_is_doubled
-            a_node_started_anew_goes_on_with_its_numbers
-            limits_are_signalled_and_lose_nothing
-            the_sequencer_throttles_who_sends_too_much
-            timers_fire_once_and_for_everybody
-            a_halt_overtakes_what_is_queued
+            all_nodes_read_the_same_order
+            long_messages_arrive_whole
+            late_joiner_reads_history
+            restarted_sequencer_resumes
+            restarted_node_keeps_its_numbers
+            limits_lose_nothing
+            sequencer_throttles_fast_sender
+            timers_fire_once_for_all
+            halt_overtakes_queued_messages
             feed_sessions_roll_over_and_end
-            a_slow_reader_holds_up_nobody_and_misses_nothing
-            who_takes_over_a_token_takes_over_the_session
-            a_node_that_closes_its_session_leaves_none
+            slow_reader_delays_no_other
+            token_takes_over_the_session
+            closed_session_is_gone
         );
     };
     (@each $world:ty: $($name:ident)*) => {

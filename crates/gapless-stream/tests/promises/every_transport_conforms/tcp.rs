@@ -32,7 +32,7 @@ impl World for Tcp {
         options.tcp = Some(network.clone());
         change(&mut options);
         let stream = EventStream::start(&options).unwrap();
-        // After a restart nodes look for it where it was.
+        // After a restart nodes look for it at the same addresses.
         let addresses = stream.tcp_addresses().unwrap();
         (network.command, network.rewind) = (addresses.command, addresses.rewind);
         options.tcp = Some(network.clone());

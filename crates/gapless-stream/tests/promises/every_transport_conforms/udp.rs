@@ -1,4 +1,4 @@
-//! The suite over UDP on the loopback interface: each node by itself, and in multicast groups, one feed and two.
+//! The suite over UDP on the loopback interface: to each node separately, and in multicast groups, one feed and two.
 
 use super::world::{Met, Party, World, open, payload, run, settle};
 use gapless_client::node::{DatagramLink, DatagramOptions, NodeState, Start, StreamNodeOptions};
@@ -12,7 +12,7 @@ use gapless_transport::network::{Interface, Segmentation, UdpSocket};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use tempfile::TempDir;
 
-/// UDP with so many groups; with a rewind port if so.
+/// UDP with this number of groups, with or without a rewind port.
 pub struct Udp<const GROUPS: usize, const REWINDS: bool = false> {
     _directory: TempDir,
     options: EventStreamOptions,
@@ -44,7 +44,7 @@ impl<const GROUPS: usize, const REWINDS: bool> World for Udp<GROUPS, REWINDS> {
         change(&mut options);
         let stream = EventStream::start(&options).unwrap();
         if let (Some(tcp), Some(addresses)) = (&mut options.tcp, stream.tcp_addresses()) {
-            // After a restart nodes look for it where it was.
+            // After a restart nodes look for it at the same addresses.
             (tcp.command, tcp.rewind) = (addresses.command, addresses.rewind);
         }
         Self { _directory: directory, options, network, stream: Some(stream) }
@@ -54,7 +54,7 @@ impl<const GROUPS: usize, const REWINDS: bool> World for Udp<GROUPS, REWINDS> {
         let mut options = DatagramOptions::new(self.network.command, self.network.request);
         options.rewind = self.options.tcp.as_ref().map(|tcp| tcp.rewind);
         if REWINDS {
-            // The sizes that the suite's messages are enough for.
+            // Small enough for the suite's messages to exceed it.
             options.receiver.rewind_frames_min = 100;
         }
         DatagramLink::open(&self.network.groups, &Interface::Address(LOOPBACK), Segmentation::Auto, options).unwrap()
@@ -90,7 +90,7 @@ mod multicast_with_rewinds {
     crate::every_transport_conforms::suite::conformance!(super::Udp<1, true>);
 }
 
-/// That the promises above hold with a rewind port would say little if nobody rewound.
+/// Control: the promises above are meaningful with a rewind port only if rewinds happen.
 fn is_used<const GROUPS: usize>() {
     let mut world = Udp::<GROUPS, true>::start(|options| {
         options.window_bytes = 1 << 20;
@@ -126,20 +126,20 @@ fn is_used<const GROUPS: usize>() {
 }
 
 #[test]
-fn the_slow_and_the_late_rewind_over_tcp() {
+fn slow_and_late_nodes_rewind() {
     is_used::<0>();
     is_used::<1>();
 }
 
 #[test]
-fn without_an_answer_from_the_rewind_port_requests_do_it() {
+fn requests_replace_a_silent_rewind() {
     let mut world = Udp::<0, true>::start(|_| {});
     let mut early = open(&mut world, StreamNodeOptions::default());
     for number in 0..3_000 {
         early.publish(&payload(number, 100));
     }
     settle(&mut world, &mut [&mut early]);
-    // One that nobody listens at, and one that says nothing.
+    // One without a listener, and one that stays silent.
     let silent = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let deaf = SocketAddr::new(LOOPBACK, 1);
     for rewind in [deaf, silent.local_addr().unwrap()] {

@@ -1,4 +1,4 @@
-//! The parts that a transport has to bring to the suite: a stream, links to it, and time that passes.
+//! Parts that a transport provides to the suite: a stream, links to it, and time that passes.
 
 use gapless_agent::Clock;
 use gapless_client::ClientError;
@@ -12,40 +12,40 @@ use std::time::{Duration, Instant};
 
 /// A stream over one transport.
 pub trait World {
-    /// The nodes' way to it.
+    /// Link of the nodes.
     type Link: NodeLink;
 
-    /// Whether who reads nothing for 3 MiB has lost something for sure.
+    /// Whether a reader that lags 3 MiB has certainly lost frames.
     const FORGETS: bool = false;
-    /// Whether so many packets are lost that any node may have to ask for old frames.
+    /// Whether so many packets are lost that any node may have to request old frames.
     const LOSES: bool = false;
 
-    /// Rate of the throttle in the suite, frames a second. Where time is the machine's, a throttled node waits for
-    /// longer than anybody has patience, however busy the machine is.
+    /// Rate of the throttle in the suite, frames a second. With the machine's own time, a throttled node must not wait longer than the
+    /// suite's timeout, however busy the machine is.
     const THROTTLED_PER_S: u32 = 2;
 
     /// Starts a stream; `change` changes the options that the transport starts it with.
     fn start(change: impl Fn(&mut EventStreamOptions) + 'static) -> Self;
 
-    /// Another way to it.
+    /// Creates another link.
     fn link(&mut self) -> Self::Link;
 
-    /// The nodes' clock, where it is not the machine's.
+    /// Clock of the nodes, if it is not the machine's.
     fn clock(&self) -> Option<Clock> {
         None
     }
 
     fn stream(&self) -> &EventStream;
 
-    /// Ends the stream and starts it again from its directory.
+    /// Stops the stream and starts it again from its directory.
     fn restart(&mut self);
 
-    /// From now on everybody may publish as much as it likes.
+    /// Lifts the rate limit of all publishers.
     fn lift_throttle(&mut self) {
         self.stream().ask(SequencerRequest::Throttle(None)).unwrap();
     }
 
-    /// Lets the stream do some work, where nobody else does.
+    /// Lets the stream work, if it has no threads.
     fn turn(&mut self) {}
 }
 
@@ -57,7 +57,7 @@ pub struct Party<L> {
     pub states: Vec<NodeState>,
 }
 
-/// A message that a node has met.
+/// A message that a node has read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Met {
     pub sequence: u64,
@@ -68,7 +68,7 @@ pub struct Met {
 }
 
 impl Met {
-    /// Without the mark that differs between nodes.
+    /// Everything but the mark that differs between nodes.
     pub fn shared(&self) -> (u64, u64, u64, &[u8]) {
         (self.sequence, self.session, self.session_seq, &self.payload)
     }
@@ -76,10 +76,10 @@ impl Met {
 
 pub const TYPE: MessageType = MessageType { schema: 7 << 16 | 1, encoding: Encoding::Opaque };
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Turns without an event, one after the other, after which nodes pause.
+/// Consecutive turns without an event after which nodes pause.
 const QUIET_TURNS_MAX: u32 = 10;
 const PAUSE: Duration = Duration::from_micros(50);
-/// Turns that anything may take in a world whose time is moved by hand.
+/// Limit on turns in a world whose time is moved by hand.
 const TURNS_MAX: u64 = 4_000_000;
 
 impl<L: NodeLink> Party<L> {
@@ -130,7 +130,7 @@ impl<L: NodeLink> Party<L> {
     }
 }
 
-/// Turns the world and polls everybody until `is_done`.
+/// Turns the world and polls all nodes until `is_done`.
 pub fn run<W: World>(
     world: &mut W,
     parties: &mut [&mut Party<W::Link>],
@@ -152,7 +152,7 @@ pub fn run<W: World>(
         if let Some(failure) = world.stream().failure() {
             panic!("{what}: the stream has failed: {failure}");
         }
-        // Where time is moved by hand, nobody else has work to do, and a busy machine takes no part of the patience.
+        // With time moved by hand, only turns count: a busy machine must not use up the timeout.
         if world.clock().is_some() {
             assert!(turns < TURNS_MAX, "{what}: not done in {turns} turns");
             continue;
@@ -175,17 +175,17 @@ pub fn open<W: World>(world: &mut W, options: StreamNodeOptions) -> Party<W::Lin
     party
 }
 
-/// Everything in flight comes back, and everybody stands where the stream does.
+/// Waits until everything in flight has come back, and all nodes are at the end of the stream.
 pub fn settle<W: World>(world: &mut W, parties: &mut [&mut Party<W::Link>]) {
     run(world, parties, "everything comes back", |parties| parties.iter().all(|party| party.node.in_flight() == 0));
     let last = parties.iter().map(|party| party.node.position()).max().unwrap_or(0);
     run(world, parties, "everybody catches up", |parties| parties.iter().all(|party| party.node.position() >= last));
 }
 
-/// Bytes that differ from each other's, and say how long they are.
+/// Bytes that depend on the number and the length.
 pub fn payload(number: u64, length: usize) -> Vec<u8> {
     let byte = |index: u64| (number.wrapping_mul(31) ^ index.wrapping_mul(7) ^ length as u64) as u8;
-    // They repeat after 256, and tests are not optimised.
+    // Computed once for 256 bytes and repeated, because tests are not optimised.
     let mut bytes: Vec<u8> = (0..length.min(256) as u64).map(byte).collect();
     while bytes.len() < length {
         bytes.extend_from_within(..bytes.len().min(length - bytes.len()));

@@ -1,4 +1,4 @@
-//! A member of a cluster, by hand: an ingress without threads, whose journal and releases are the test's business.
+//! A cluster member driven by hand: an ingress without threads, whose journal and releases are controlled by the test.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_agent::{Agent, Counters, Now, Waker};
@@ -28,7 +28,7 @@ pub struct Member {
     pub ingress: Ingress,
     pub window: Window,
     pub releaser: Releaser,
-    /// Reads the appended frames, as the agents that journal and send them do.
+    /// Reads the appended frames, like the agents that journal and send them.
     pub cursor: GatingCursor,
     pub service: Mailbox<ResponderMessage>,
     pub requests: Mailbox<SequencerRequest>,
@@ -41,7 +41,7 @@ impl Member {
         Self::with(Sequencer::new(rules()))
     }
 
-    /// One that goes on where `sequencer` stands.
+    /// A member that continues with the state of `sequencer`.
     pub fn with(sequencer: Sequencer) -> Self {
         let options = WindowOptions {
             capacity_bytes: WINDOW_BYTES,
@@ -84,29 +84,29 @@ impl Member {
     pub fn connect(&self) -> PublisherLink {
         let rings = RingSizes { command_ring_bytes: 1 << 17, reply_ring_bytes: 1 << 12 };
         let publisher = self.acceptor.connect(rings).unwrap();
-        // Nobody answers here: a test reads its facts from the ingress.
+        // No service answers here: a test reads the facts from the ingress.
         let _ = self.delivery.pop();
         publisher
     }
 
-    /// Polls at `ns`, both of the clocks.
+    /// Polls at `ns`, on both clocks.
     pub fn poll(&mut self, ns: u64) {
         self.ingress.poll(Now { monotonic_ns: ns, epoch_ns: ns }).unwrap();
     }
 
-    /// The frames that were published since the last call.
+    /// Frames published since the last call.
     pub fn appended(&mut self) -> Vec<u8> {
         let bytes = self.cursor.available().unwrap().to_vec();
         self.cursor.advance(bytes.len());
         bytes
     }
 
-    /// Everything that is published is released.
+    /// Releases everything published.
     pub fn release(&mut self) {
         self.releaser.release(self.window.appended(), self.window.appended_sequence());
     }
 
-    /// Takes over all of `frames`.
+    /// Appends all of `frames` as a follower.
     pub fn take_over(&mut self, frames: &[u8]) {
         assert_eq!(self.ingress.append_followed(frames).unwrap(), frames.len(), "there is room");
         self.ingress.publish();
@@ -116,19 +116,19 @@ impl Member {
         SequencerState::of(self.ingress.sequencer(), IDENTITY)
     }
 
-    /// Its notices to its service since the last call, but for its role.
+    /// Notices to its service since the last call, except those about its role.
     pub fn told(&self) -> Vec<ResponderMessage> {
         let is_of_role =
             |told: &ResponderMessage| matches!(told, ResponderMessage::Leads { .. } | ResponderMessage::LeadsNoMore);
         self.everything_told().into_iter().filter(|told| !is_of_role(told)).collect()
     }
 
-    /// All its notices to its service since the last call.
+    /// All notices to its service since the last call.
     pub fn everything_told(&self) -> Vec<ResponderMessage> {
         std::iter::from_fn(|| self.service.pop()).collect()
     }
 
-    /// Where those were sent that it turned away since the last call.
+    /// Leaders named to publishers that were redirected since the last call.
     pub fn turned_away(&self) -> Vec<String> {
         let leader = |message| match message {
             ResponderMessage::NotLeader { leader, .. } => leader.to_string(),
@@ -138,7 +138,7 @@ impl Member {
     }
 }
 
-/// The frames that lie back to back in `bytes`.
+/// Frames that lie back to back in `bytes`.
 pub fn frames(bytes: &[u8]) -> Vec<Frame<'_>> {
     let (mut frames, mut position) = (Vec::new(), 0);
     while position < bytes.len() {

@@ -1,4 +1,4 @@
-//! A stream and nodes of its group in a network in memory, turned by hand: the same each time.
+//! A stream and nodes of its group in a network in memory, turned by hand: deterministic.
 
 use gapless_agent::{Clock, VirtualTime};
 use gapless_client::client::MessageType;
@@ -24,12 +24,12 @@ pub struct World {
     pub stream: EventStream,
     /// Members of the group.
     pub nodes: Vec<StreamNode<DatagramLink<MemorySocket>>>,
-    /// Messages that each of them has read.
+    /// Number of messages that each has read.
     pub read: Vec<u64>,
 }
 
 impl World {
-    /// A stream whose feed session is MONDAY, and no nodes.
+    /// A stream with feed session MONDAY, and no nodes.
     pub fn new() -> Self {
         let memory = MemoryNetwork::new(1, Faults::NONE);
         let mut options = EventStreamOptions::in_memory();
@@ -61,7 +61,7 @@ impl World {
         self.nodes.len() - 1
     }
 
-    /// A step of time, in which the nodes of `polled` look.
+    /// Advances time by one step, in which the nodes `polled` poll.
     pub fn step(&mut self, polled: &[usize]) {
         self.time.advance(STEP_NS);
         self.memory.advance(STEP_NS);

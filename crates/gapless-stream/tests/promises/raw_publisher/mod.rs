@@ -1,4 +1,4 @@
-//! A publisher that puts any frames of a test into its ring, one by one.
+//! A publisher that puts arbitrary frames of a test into its ring, one by one.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_log::LogError;
@@ -16,7 +16,7 @@ pub struct RawPublisher {
     link: PublisherLink,
 }
 
-/// The answer.
+/// Answer of the sequencer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     Opened { session: u64 },
@@ -62,7 +62,7 @@ impl RawPublisher {
         assert!(self.try_send(frame), "the ring stays full, or nobody reads it any more");
     }
 
-    /// Whether it could be put into the ring.
+    /// Returns whether the frame could be put into the ring.
     pub fn try_send(&mut self, frame: &[u8]) -> bool {
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE && !self.is_dropped() {
@@ -84,7 +84,7 @@ impl RawPublisher {
         }
     }
 
-    /// Waits until everything that was sent is taken from its ring.
+    /// Waits until everything sent is taken from its ring.
     pub fn wait_taken(&self) {
         let begun = Instant::now();
         while self.link.writer.backlog_bytes() > 0 {
@@ -93,17 +93,17 @@ impl RawPublisher {
         }
     }
 
-    /// Whether its ring is read no more.
+    /// Whether its ring is no longer read.
     pub fn is_dropped(&self) -> bool {
         self.link.writer.is_reader_closed()
     }
 
-    /// The next answer.
+    /// Next answer.
     pub fn answer(&mut self) -> Answer {
         self.answer_while(|| {})
     }
 
-    /// The next answer, of a stream that `turn` lets work.
+    /// Next answer, of a stream driven by `turn`.
     pub fn answer_while(&mut self, mut turn: impl FnMut()) -> Answer {
         let begun = Instant::now();
         loop {
@@ -125,7 +125,7 @@ impl RawPublisher {
         self.open_while(token, || {})
     }
 
-    /// Opens a session of a stream that `turn` lets work.
+    /// Opens a session of a stream driven by `turn`.
     pub fn open_while(&mut self, token: u128, turn: impl FnMut()) -> u64 {
         self.send(&open(token));
         match self.answer_while(turn) {

@@ -1,5 +1,5 @@
-//! Packets of the upstream protocol from peers that are not let in, and bytes that are no packet: written by hand, each
-//! with the words of its fault.
+//! Packets of the upstream protocol from peers that are not admitted, and invalid packets: written by hand, each with a description of its
+//! fault.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_stream::event_stream::EventStream;
@@ -10,12 +10,12 @@ use gapless_wire::upstream::{
 };
 use gapless_wire::{FeedSession, FrameHeader, FrameWriter, Kind, aligned_length};
 
-/// The feed session of the stream that they are sent to.
+/// Feed session of the stream that they are sent to.
 pub const FEED: &str = "MONDAY";
 /// Schema and template of the events.
 pub const SCHEMA: u32 = 5 << 16 | 1;
 
-/// A packet as it ought to be.
+/// A valid packet.
 pub fn packet(key: u64, body: Body<'_>) -> Vec<u8> {
     let mut buffer = vec![0; 1 << 12];
     let length = UpstreamPacket { key, body }.write_to(&mut buffer).unwrap();
@@ -23,7 +23,7 @@ pub fn packet(key: u64, body: Body<'_>) -> Vec<u8> {
     buffer
 }
 
-/// The hello of an honest node, with a change.
+/// Hello of an honest node, with a change.
 pub fn hello(change: impl FnOnce(&mut Hello)) -> Vec<u8> {
     let (username, password) = (Field::new("honest").unwrap(), Field::new("swordfish").unwrap());
     let mut hello = Hello {
@@ -43,7 +43,7 @@ pub fn hello(change: impl FnOnce(&mut Hello)) -> Vec<u8> {
     packet(0, Body::Hello(hello))
 }
 
-/// Bytes as they are, with a length and a checksum that are right: all bytes of a packet of this type are summed.
+/// The bytes with a valid length and checksum: all bytes of a packet of this type are summed.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let length = bytes.len() as u32;
     bytes[8..12].copy_from_slice(&length.to_le_bytes());
@@ -54,13 +54,13 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// With other bytes at `offset`.
+/// The bytes with others at `offset`.
 pub fn changed(mut bytes: Vec<u8>, offset: usize, with: &[u8]) -> Vec<u8> {
     bytes[offset..offset + with.len()].copy_from_slice(with);
     bytes
 }
 
-/// An event that would pass for that of `session`.
+/// An event that would pass for one of `session`.
 pub fn event(session: u64, session_seq: u64) -> Vec<u8> {
     let mut buffer = vec![0; 256];
     let mut writer = FrameWriter::new(&mut buffer);
@@ -71,7 +71,7 @@ pub fn event(session: u64, session_seq: u64) -> Vec<u8> {
     buffer
 }
 
-/// Hellos of those who may not come in, and why.
+/// Hellos of nodes that are not admitted, and why.
 pub fn refused(stream: &EventStream) -> Vec<(&'static str, Vec<u8>, RefusalReason)> {
     use RefusalReason::{NotAuthorized, NotHeld, OtherIncarnation, OtherStream};
     let (name, far) = (Field::new("nobody").unwrap(), stream.released_sequence() + 1_000);
@@ -91,7 +91,7 @@ pub fn refused(stream: &EventStream) -> Vec<(&'static str, Vec<u8>, RefusalReaso
     ]
 }
 
-/// Bytes that are no packet.
+/// Bytes that are not a packet.
 pub fn malformed() -> Vec<(&'static str, Vec<u8>)> {
     let good = hello(|_| ());
     let longer = |by: usize| [good.clone(), vec![b'a'; by]].concat();
