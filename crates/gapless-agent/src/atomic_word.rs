@@ -7,11 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// A 64-bit atomic and its fence.
 pub trait AtomicWord: Send + Sync {
-    /// A word holding `value`.
     fn new(value: u64) -> Self;
-    /// Atomic load.
     fn load(&self, ordering: Ordering) -> u64;
-    /// Atomic store.
     fn store(&self, value: u64, ordering: Ordering);
     /// Atomic exchange; returns the old value.
     fn swap(&self, value: u64, ordering: Ordering) -> u64;

@@ -116,7 +116,6 @@ impl Clock {
         now
     }
 
-    /// Monotonic time, ns, as in [`Now::monotonic_ns`].
     #[inline]
     #[must_use]
     pub fn monotonic_ns(&self) -> u64 {
@@ -138,7 +137,6 @@ impl Clock {
         Piece::from_words(self.shared.piece.read()).ticks_to_ns(ticks)
     }
 
-    /// Counter that it reads.
     #[must_use]
     pub fn kind(&self) -> ClockKind {
         match self.shared.source {

@@ -212,7 +212,6 @@ impl SharedCounter {
         self.0.word().fetch_add(value, Ordering::Relaxed);
     }
 
-    /// Sets the value.
     #[inline]
     pub fn set(&self, value: u64) {
         // Relaxed: like `add`.
@@ -280,7 +279,6 @@ impl Region {
         u32::from_le(self.u32_at(descriptor::USED_OFFSET).load(Ordering::Acquire)) as usize
     }
 
-    /// First `used` values.
     fn values(&self, capacity: usize, used: usize) -> Vec<u64> {
         let word = |index| self.u64_at(descriptor::value_offset(capacity, index));
         // Relaxed: each value is independent; pairs with nothing.

@@ -36,19 +36,16 @@ impl CpuMask {
         (mask != Self::EMPTY).then_some(mask)
     }
 
-    /// Whether `cpu` is in it.
     #[must_use]
     pub fn contains(&self, cpu: usize) -> bool {
         self.words.get(cpu / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1)
     }
 
-    /// Number of CPUs in it.
     #[must_use]
     pub fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// CPUs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         (0..CPUS_MAX).filter(|&cpu| self.contains(cpu))
     }
@@ -133,9 +130,7 @@ impl CpuMask {
 /// A mask was not honoured. A warning, not an error: the thread runs unpinned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinWarning {
-    /// Requested mask, as text.
     pub mask: String,
-    /// Reason.
     pub reason: String,
 }
 

@@ -25,9 +25,7 @@ use crate::monotonic::monotonic_ns;
 /// Number of locks that share the load.
 const SHARDS: usize = 8;
 
-/// An object with a deadline.
 pub trait Timed: Send + Sync {
-    /// Called at the deadline.
     fn expire(&self);
 }
 
@@ -71,7 +69,6 @@ pub struct DeadlineKey {
 #[repr(align(128))]
 struct Shard(Mutex<Wheel<Arc<dyn Timed>>>);
 
-/// Deadlines of calls.
 pub struct Deadlines {
     shards: [Shard; SHARDS],
     /// Time until which the sleeper sleeps; 0 while it is awake and will scan.
@@ -131,13 +128,11 @@ impl Deadlines {
         self.sleeps_until_ns.fetch_min(next, Ordering::SeqCst).min(next)
     }
 
-    /// Number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shards.iter().map(|shard| lock(shard).len()).sum()
     }
 
-    /// Whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

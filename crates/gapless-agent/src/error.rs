@@ -3,7 +3,6 @@
 use std::io;
 use std::path::PathBuf;
 
-/// An error of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -12,22 +11,16 @@ pub enum Error {
     Parse {
         /// The thing being configured.
         what: &'static str,
-        /// Accepted forms.
         expected: &'static str,
         found: String,
     },
-    /// The system starts no more threads.
     #[error("thread {thread} cannot be started: {source}; check the limits on processes and threads")]
     ThreadStart { thread: String, source: io::Error },
-    /// An agent panicked.
     #[error("panicked: {message}")]
     AgentPanicked { message: String },
     /// An agent still had work when the time limit of its stop was over.
     #[error("not drained {limit_ns} ns after it was closed; its unfinished work is lost")]
-    NotDrained {
-        /// Time limit, ns.
-        limit_ns: u64,
-    },
+    NotDrained { limit_ns: u64 },
     /// A plan does not match the given agents or wakers.
     #[error("thread plan: {0}")]
     PlanMismatch(String),
@@ -44,26 +37,17 @@ pub enum Error {
         /// Owner according to the file; 0 if it does not name one.
         pid: u32,
     },
-    /// The file is damaged, or not a counters file.
     #[error("counters file {path} is damaged at byte {position}: expected {expected}, found {found}")]
     CountersDamaged {
         path: PathBuf,
         /// Offset in the file, bytes.
         position: u64,
-        /// Expected contents.
         expected: String,
-        /// Found contents.
         found: String,
     },
     /// More counters than the file has room for, or a capacity out of range.
     #[error("counters: {asked} asked for, {limit} is the limit; create the file with a larger capacity")]
-    CountersFull {
-        /// Requested number.
-        asked: usize,
-        /// Maximum number.
-        limit: usize,
-    },
-    /// A label that cannot be stored.
+    CountersFull { asked: usize, limit: usize },
     #[error("counter label {label:?}: {reason}")]
     CounterLabel { label: String, reason: &'static str },
 }

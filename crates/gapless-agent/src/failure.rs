@@ -23,7 +23,6 @@ pub struct AgentFailure {
 }
 
 impl AgentFailure {
-    /// Failure of `agent` with `error`.
     #[must_use]
     pub fn new(agent: &str, error: AgentError) -> Self {
         Self { thread: String::new(), agent: agent.to_owned(), error: Arc::from(error), while_closing: Vec::new() }
@@ -69,7 +68,6 @@ struct ReportedFailures {
 }
 
 impl FailureSlot {
-    /// Creates an empty slot.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -97,7 +95,6 @@ impl FailureSlot {
         self.inner.failed.load(Ordering::Acquire)
     }
 
-    /// First failure.
     #[must_use]
     pub fn failure(&self) -> Option<AgentFailure> {
         if self.has_failed() { self.reported().first.clone() } else { None }

@@ -20,7 +20,6 @@ pub const CRASH_POINTS: [&str; 12] = [
     "after_segment_name",
 ];
 
-/// Crash points of archiving journal segments.
 pub const ARCHIVE_CRASH_POINTS: [&str; 5] =
     ["archive_in_copy", "archive_after_copy", "archive_after_stub", "archive_before_removal", "archive_after_removal"];
 
@@ -35,7 +34,6 @@ pub const DELETION_CRASH_POINTS: [&str; 6] = [
     "deletion_after_sync",
 ];
 
-/// Crash points of the sequencer of an event stream.
 pub const STREAM_CRASH_POINTS: [&str; 4] =
     ["in_state_write", "after_release_before_send", "between_packets", "before_answer"];
 
@@ -156,7 +154,6 @@ pub const COPY_CRASH_POINTS: [&str; 15] = [
     "copy_before_completion",
 ];
 
-/// Crash points of a supervisor's guardian.
 pub const GUARDIAN_CRASH_POINTS: [&str; 14] = [
     "guardian_locked",
     "guardian_listening",

@@ -137,7 +137,6 @@ impl Folder {
         }
     }
 
-    /// Whether a file of that name exists.
     #[must_use]
     pub fn has(&self, name: impl AsRef<OsStr>) -> bool {
         rustix::fs::statat(&self.fd, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW).is_ok()
@@ -261,7 +260,6 @@ fn unmapped_user() -> Option<u32> {
     })
 }
 
-/// Walks to a folder.
 fn walk(path: &Path, missing: Option<Missing>, users: Users) -> io::Result<(OwnedFd, Stat)> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut here = rustix::fs::open(".", flags | OFlags::DIRECTORY, Mode::empty())?;

@@ -27,7 +27,6 @@ pub struct AgentGroup {
 }
 
 impl AgentGroup {
-    /// Creates a group of these agents.
     #[must_use]
     pub fn new(agents: Vec<Box<dyn Agent>>) -> Self {
         let names = agents.iter().map(|agent| agent.name().to_owned()).collect();
@@ -149,12 +148,10 @@ impl AgentGroup {
         if self.closing < self.started { self.names.get(self.closing).map(String::as_str) } else { None }
     }
 
-    /// Collects the descriptors that the agents wait for.
     pub fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
         self.agents.iter().for_each(|agent| agent.watch(descriptors));
     }
 
-    /// Names of the agents, in order.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names

@@ -17,13 +17,9 @@ pub enum IdleStrategy {
     /// Spins forever: the lowest latency, one core at 100 %.
     Spin,
     /// Spins, then yields the core between polls to any thread that wants it. Still 100 % without other threads.
-    SpinYield {
-        /// Duration of spinning.
-        spin_ns: u64,
-    },
+    SpinYield { spin_ns: u64 },
     /// Spins, then yields, then parks until it is woken.
     SpinYieldPark {
-        /// Duration of spinning.
         spin_ns: u64,
         /// Duration of yielding after that. Both together should be longer than the usual gap between two messages, so that only real
         /// idleness costs a wake-up.
@@ -34,20 +30,10 @@ pub enum IdleStrategy {
     },
     /// Spins, then yields, then sleeps for doubling times. It needs no wake-ups, so senders never make a system call, at the cost of up to
     /// `sleep_ns_max` of latency.
-    BackOff {
-        /// Duration of spinning.
-        spin_ns: u64,
-        /// Duration of yielding after that.
-        yield_ns: u64,
-        /// First sleep.
-        sleep_ns_min: u64,
-        /// Longest sleep.
-        sleep_ns_max: u64,
-    },
+    BackOff { spin_ns: u64, yield_ns: u64, sleep_ns_min: u64, sleep_ns_max: u64 },
 }
 
 impl IdleStrategy {
-    /// [`IdleStrategy::SpinYield`] with its default.
     pub const SPIN_YIELD: Self = Self::SpinYield { spin_ns: 10_000 };
     /// [`IdleStrategy::SpinYieldPark`] with its defaults. At 2,000 messages a second or more the thread never parks, and an idle one costs
     /// only 10 polls a second. It yields soon: an unused yield costs less than a microsecond. With several processes on the same cores,
@@ -56,7 +42,6 @@ impl IdleStrategy {
         Self::SpinYieldPark { spin_ns: 10_000, yield_ns: 590_000, park_ns_max: 100_000_000 };
     /// For a thread that shares its core: it hardly spins, since that would steal time from the thread it waits for.
     pub const SHARED_CORE: Self = Self::SpinYieldPark { spin_ns: 5_000, yield_ns: 50_000, park_ns_max: 100_000_000 };
-    /// [`IdleStrategy::BackOff`] with its defaults.
     pub const BACK_OFF: Self =
         Self::BackOff { spin_ns: 10_000, yield_ns: 100_000, sleep_ns_min: 10_000, sleep_ns_max: 1_000_000 };
 
@@ -80,16 +65,13 @@ pub enum IdleAction {
     Poll,
     /// A spin-loop hint.
     Spin,
-    /// Yield the core.
     Yield,
     /// Announce, poll once more, then wait for a wake-up with this limit.
     Park {
-        /// Limit, ns.
         ns_max: u64,
     },
     /// Wait this long without an announcement.
     Sleep {
-        /// Duration, ns.
         ns: u64,
     },
 }

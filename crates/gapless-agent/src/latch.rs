@@ -17,7 +17,6 @@ pub struct Latch<const N: usize, A: AtomicWord = AtomicU64> {
 }
 
 impl<const N: usize, A: AtomicWord> Latch<N, A> {
-    /// Creates a latch with `words`.
     #[must_use]
     pub fn new(words: [u64; N]) -> Self {
         Self { count: A::new(0), slots: [words.map(A::new), [0; N].map(A::new)] }

@@ -150,11 +150,9 @@ fn say(scratch: &mut Scratch, address: u64) -> bool {
     }
 }
 
-/// A file at an address.
 #[derive(Debug, PartialEq, Eq)]
 struct Lost<'a> {
     path: &'a [u8],
-    /// Offset in the file.
     position: u64,
 }
 

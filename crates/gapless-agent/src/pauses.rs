@@ -6,16 +6,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Shortest pause that is counted, ns.
 pub const PAUSE_NS_MIN: u64 = 2_000;
 
 /// Pauses of one thread so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pauses {
     pub count: u64,
-    /// Sum of all pauses, ns.
     pub total_ns: u64,
-    /// Longest pause, ns.
     pub longest_ns: u64,
 }
 

@@ -23,7 +23,6 @@ use crate::error::Error;
 use crate::idle::IdleStrategy;
 use crate::thread::ThreadSpec;
 
-/// Goal of the tuning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OptimizeFor {
     /// No delay for batching, no avoidable hand-overs.
@@ -119,7 +118,6 @@ impl<R> AgentSpec<R> {
     }
 }
 
-/// A thread and its agents, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedThread<R> {
     /// Settings of the thread. Named after its heaviest agent that is not detachable, else its first.

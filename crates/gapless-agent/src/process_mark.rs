@@ -20,7 +20,6 @@ pub struct ProcessMark {
 }
 
 impl ProcessMark {
-    /// This process.
     #[must_use]
     pub fn current() -> Self {
         static WORD: OnceLock<&'static AtomicU64> = OnceLock::new();

@@ -29,7 +29,6 @@ pub struct Progress {
     changed: Condvar,
 }
 
-/// Reason for the end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
     Reached,
@@ -40,7 +39,6 @@ pub enum Waited {
 }
 
 impl Progress {
-    /// Starts at `reached`.
     #[must_use]
     pub const fn new(reached: u64) -> Self {
         let (reached, waiting) = (AtomicU64::new(reached), AtomicUsize::new(0));

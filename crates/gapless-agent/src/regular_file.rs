@@ -55,7 +55,6 @@ fn text_of(file: File) -> io::Result<String> {
     Ok(text)
 }
 
-/// Reason for refusing a file of that kind.
 pub(crate) fn refusal(kind: FileType) -> String {
     let name = match kind {
         FileType::Fifo => "a pipe",

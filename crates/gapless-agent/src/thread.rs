@@ -22,7 +22,6 @@ use crate::idle::{Idle, IdleAction, IdleStrategy};
 use crate::pauses::{PauseTracker, Pauses, SharedPauses};
 use crate::wake::Waker;
 
-/// Settings of a thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadSpec {
     /// Name in figures and failures; the system shows the first 15 bytes.
@@ -31,7 +30,6 @@ pub struct ThreadSpec {
     pub hot: bool,
     /// Idle strategy, unless it is hot.
     pub idle: IdleStrategy,
-    /// CPUs that it is pinned to, if any.
     pub cpus: Option<CpuMask>,
     /// Longest time that an orderly stop waits for the agents to finish, ns.
     pub drain_ns_max: u64,
@@ -154,7 +152,6 @@ impl AgentThread {
         self.join_in_place()
     }
 
-    /// Whether the thread has ended, for any reason.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.handle.as_ref().is_none_or(JoinHandle::is_finished)
@@ -178,7 +175,6 @@ impl AgentThread {
         self.pin_warning.as_ref()
     }
 
-    /// Waker of the thread.
     #[must_use]
     pub fn waker(&self) -> &Waker {
         &self.waker
@@ -245,7 +241,6 @@ pub fn spawn_helper<T: Send + 'static>(
         .map_err(|source| Error::ThreadStart { thread: name.to_owned(), source })
 }
 
-/// CPU time of the calling thread, ns.
 #[must_use]
 pub fn current_thread_cpu_time_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);

@@ -87,7 +87,6 @@ impl ThreadGroup {
         &self.threads
     }
 
-    /// Slot that shows a failure at once.
     #[must_use]
     pub fn failures(&self) -> &FailureSlot {
         &self.failures

@@ -7,10 +7,8 @@ const END_POWER: u32 = 35;
 const STEPS_POWER: u32 = 3;
 const STEPS: u64 = 1 << STEPS_POWER;
 
-/// Number of buckets.
 pub const BUCKETS: usize = 1 + (END_POWER - FIRST_POWER) as usize * STEPS as usize;
 
-/// Index of the bucket of a duration.
 #[inline]
 pub fn bucket(time_ns: u64) -> usize {
     let power = (time_ns | 1).ilog2();
@@ -31,7 +29,6 @@ const fn from_ns(bucket: usize) -> u64 {
     (STEPS + step) << (FIRST_POWER - STEPS_POWER) << power
 }
 
-/// Middle of a bucket, ns.
 pub const fn middle_ns(bucket: usize) -> u64 {
     (from_ns(bucket) + from_ns(bucket + 1)) / 2
 }

@@ -26,7 +26,6 @@ struct Entry<T> {
     next: u32,
 }
 
-/// Items with deadlines.
 #[derive(Debug)]
 pub struct Wheel<T> {
     entries: Vec<Entry<T>>,
@@ -44,13 +43,11 @@ impl<T> Default for Wheel<T> {
 }
 
 impl<T> Wheel<T> {
-    /// Number of items.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether there are no items.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.length == 0

@@ -62,7 +62,6 @@ impl WaitNotices {
         self.next_ns
     }
 
-    /// Ends the wait.
     pub const fn end(&mut self) {
         self.since_ns = None;
     }

@@ -25,11 +25,9 @@ pub enum ClientError {
     /// A stream cannot be controlled, or its state not be queried.
     #[error("{peer}: {reason}")]
     Control {
-        /// Path of the socket.
         peer: String,
         /// Status in the answer of the other side, if it refused.
         status: Option<crate::control_messages::ControlStatus>,
-        /// Reason, and what to do.
         reason: String,
     },
     /// A reader lags so far that the frames it needs are no longer kept.
@@ -37,10 +35,8 @@ pub enum ClientError {
     Lapped {
         /// Frame that the reader needs.
         sequence: u64,
-        /// Reason why it is not kept.
         reason: String,
     },
-    /// An invalid option.
     #[error("{option}: {reason}")]
     Option {
         option: &'static str,
@@ -49,11 +45,7 @@ pub enum ClientError {
     },
     /// A stream's file cannot be read.
     #[error("reading {path}: {source}")]
-    File {
-        path: String,
-        /// Error of the operating system.
-        source: std::io::Error,
-    },
+    File { path: String, source: std::io::Error },
     /// An invalid stream file.
     #[error("{place}: {reason}")]
     Config {
@@ -68,13 +60,11 @@ pub enum ClientError {
         /// Addresses of the leader, one a line; empty if they are not known.
         leader: String,
     },
-    /// The node was closed.
     #[error("the node is closed")]
     Closed,
     /// The session is not open yet, or the node is read-only.
     #[error("the session is not open; poll until it is")]
     NotOpen,
-    /// The stream is halted.
     #[error("the stream is halted; poll until it is resumed")]
     Halted,
     /// The rate limit is exceeded.
@@ -129,7 +119,6 @@ pub enum ClientError {
         expected: gapless_log::StreamIdentity,
         found: gapless_log::StreamIdentity,
     },
-    /// The service is gone.
     #[error("{}", describe_gone(peer, reason.as_deref()))]
     Disconnected {
         /// Path of the socket, or "this process".
@@ -147,26 +136,15 @@ pub enum ClientError {
         /// Number of commands without a reply.
         in_flight: u32,
     },
-    /// No answer came in time.
     #[error("no answer from {peer} to {request} within {timeout_ms} ms")]
-    TimedOut {
-        /// Path of the socket.
-        peer: String,
-        request: String,
-        timeout_ms: u64,
-    },
+    TimedOut { peer: String, request: String, timeout_ms: u64 },
     /// A key of another client, or of a session that was closed or has expired; its token opens a new one.
     #[error("this client has no such session, or no more: it was closed or has expired, and its token opens a new one")]
     NoSuchSession(SessionKey),
     /// No command of the session has this number: it is not the last frame of a sent command, or it belongs to an acknowledgement of
     /// notices. Nothing was sent.
     #[error("session {session}: no command has the number {session_seq}; the next one gets {next_session_seq}")]
-    NotSent {
-        session: u64,
-        session_seq: u64,
-        /// Next free number.
-        next_session_seq: u64,
-    },
+    NotSent { session: u64, session_seq: u64, next_session_seq: u64 },
     /// A number recorded for a command is of another session than the one in which it was to be sent. Nothing was sent.
     #[error(
         "command {number} cannot be sent in session {session}: whether it had its effect in its own one nobody can say any more"
@@ -178,30 +156,18 @@ pub enum ClientError {
     },
     /// The message does not fit the ring.
     #[error("a message of {length_bytes} bytes is longer than the limit of {limit_bytes}")]
-    TooLong {
-        /// Requested length.
-        length_bytes: usize,
-        limit_bytes: usize,
-    },
-    /// The service refused the command.
+    TooLong { length_bytes: usize, limit_bytes: usize },
     #[error("refused ({code:?}{}): {reason}", if *detail == 0 { String::new() } else { format!(" {detail}") })]
     Refused {
-        /// Kind of refusal.
         code: gapless_wire::control::RefusalCode,
         /// Code given by the application's handler, for a command that it has refused; 0 if it gave none.
         detail: u64,
-        /// Text of the service.
         reason: String,
     },
     /// A command was sent and its fate is unknown: it has taken effect once, or will, or never will. Its reply, if there is one, arrives at
     /// a later poll; [`crate::Client::outcome`] asks for it, also after a restart of this process.
     #[error("command {session_seq} was sent, and its outcome is not known: {reason}")]
-    OutcomeUnknown {
-        /// Number of the command in its session.
-        session_seq: u64,
-        /// Reason.
-        reason: String,
-    },
+    OutcomeUnknown { session_seq: u64, reason: String },
     /// The command is done and has taken effect; its reply is longer than allowed and is lost. Repeating the command gives the same result.
     #[error(
         "the command is done, at sequence {sequence}, but its reply of {length_bytes} bytes is not kept: {ANSWER_LENGTH_MAX} bytes \
@@ -210,7 +176,6 @@ pub enum ClientError {
     ReplyTooLong {
         /// Position of the command in the total order.
         sequence: u64,
-        /// Length that its handler asked for, bytes.
         length_bytes: u64,
     },
     /// The received message is not of the expected type, or malformed.
@@ -224,7 +189,6 @@ pub enum ClientError {
     /// The application's encoder failed.
     #[error("encoding the message: {0}")]
     Encode(String),
-    /// The service violated the protocol.
     #[error("the service sent {what}")]
     Protocol { what: String },
 }

@@ -71,7 +71,6 @@ impl Feeds {
         }
     }
 
-    /// Open feed session.
     #[must_use]
     pub fn current(&self) -> Option<&Feed> {
         self.feeds.last().filter(|feed| feed.last_sequence.is_none())
@@ -89,13 +88,11 @@ impl Feeds {
         &self.feeds
     }
 
-    /// Newest feed session with this name.
     #[must_use]
     pub fn named(&self, name: FeedSession) -> Option<&Feed> {
         self.feeds.iter().rev().find(|feed| feed.name == name)
     }
 
-    /// Feed session of the frame `sequence`.
     #[must_use]
     pub fn holding(&self, sequence: u64) -> Option<&Feed> {
         self.feeds.iter().rev().find(|feed| feed.holds(sequence))
@@ -109,7 +106,6 @@ impl Feeds {
     }
 }
 
-/// Feed sessions shared by the threads of a process.
 #[derive(Clone, Default)]
 pub struct SharedFeeds {
     feeds: Arc<Mutex<Feeds>>,

@@ -9,7 +9,6 @@ use gapless_wire::Encoding;
 pub struct MessageType {
     /// Schema id << 16 | template id.
     pub schema: u32,
-    /// Encoding of the payload.
     pub encoding: Encoding,
 }
 
@@ -26,7 +25,6 @@ pub(crate) fn encode(message: &impl Encode, buffer: &mut [u8]) -> Result<usize, 
     message.encode(buffer).map_err(|error| ClientError::Encode(error.to_string()))
 }
 
-/// Decodes a payload of type `found`.
 pub(crate) fn decode<M: Message>(found: MessageType, payload: &[u8]) -> Result<M::Decoded<'_>, ClientError> {
     let refuse = |reason| ClientError::Decode { expected: M::NAME, reason };
     let expected = MessageType::of::<M>();

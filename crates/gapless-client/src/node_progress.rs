@@ -13,7 +13,6 @@ const IN_FLIGHT: usize = 4;
 const REWINDING: u64 = 1;
 const LIVE: u64 = 2;
 
-/// Last report of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeProgress {
     /// Next sequence to be read; 0 before it is known.
@@ -22,7 +21,6 @@ pub struct NodeProgress {
     pub is_live: Option<bool>,
     /// Frames that it has published, including resent ones.
     pub frames_published: u64,
-    /// Frames that it has resent.
     pub frames_resent: u64,
     /// Messages published and not yet seen in the stream.
     pub in_flight: u32,
@@ -75,7 +73,6 @@ impl ProgressWriter {
 pub struct Progress {
     /// Whether it has read everything available.
     pub is_live: bool,
-    /// Frames that it has resent.
     pub frames_resent: u64,
     /// Messages published and not yet seen in the stream.
     pub in_flight: u32,

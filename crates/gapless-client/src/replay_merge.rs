@@ -24,7 +24,6 @@ pub struct ReplayMerge {
     frames: Vec<u8>,
     next: usize,
     filled: usize,
-    /// Next sequence to be read.
     sequence: u64,
     /// Number of times that the window had moved on before a frame was read.
     laps: u64,
@@ -35,10 +34,8 @@ const COPIED_SINCE_MAX: u32 = 64;
 /// Length of the pieces copied from the window, bytes.
 const COPIED_LENGTH: usize = 16 << 10;
 
-/// Result of reading.
 #[derive(Clone, Copy)]
 pub enum ReplayRead<'a> {
-    /// The next frame.
     Frame(Frame<'a>),
     /// The next frame is not released yet.
     Empty,
@@ -67,13 +64,11 @@ impl ReplayMerge {
         }
     }
 
-    /// Next sequence to be read.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Moves to `sequence`.
     pub fn seek(&mut self, sequence: u64) {
         if let Some(replay) = self.replay.take() {
             (self.left, self.copied_since) = (Some(replay), 0);
@@ -111,7 +106,6 @@ impl ReplayMerge {
         }
     }
 
-    /// Whether it is reading from the journal.
     #[must_use]
     pub const fn is_replaying(&self) -> bool {
         self.replay.is_some()

@@ -16,14 +16,12 @@ impl SessionKey {
 /// session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandNumber {
-    /// Identifier of the session.
     pub session: u64,
     /// Number in the session, counted from 1: that of the last frame of the command.
     pub session_seq: u64,
 }
 
 impl CommandNumber {
-    /// Length of [`CommandNumber::to_bytes`].
     pub const LENGTH: usize = 16;
 
     /// Session and number, little-endian.
@@ -32,7 +30,6 @@ impl CommandNumber {
         (u128::from(self.session_seq) << 64 | u128::from(self.session)).to_le_bytes()
     }
 
-    /// Parses the output of [`CommandNumber::to_bytes`].
     #[must_use]
     pub const fn from_bytes(bytes: [u8; Self::LENGTH]) -> Self {
         let both = u128::from_le_bytes(bytes);

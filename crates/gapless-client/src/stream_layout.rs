@@ -2,14 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-/// Directory of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamLayout {
     root: PathBuf,
 }
 
 impl StreamLayout {
-    /// The layout of a stream in `root`.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
@@ -20,7 +18,6 @@ impl StreamLayout {
         &self.root
     }
 
-    /// Directory of the journal's segments.
     #[must_use]
     pub fn journal(&self) -> PathBuf {
         self.root.join("journal")
@@ -80,7 +77,6 @@ impl StreamLayout {
         self.root.join("skips")
     }
 
-    /// File of the counters.
     #[must_use]
     pub fn counters(&self) -> PathBuf {
         self.root.join("counters")

@@ -5,7 +5,6 @@
 pub struct Throttle {
     /// Frames a second, on average.
     pub frames_per_s: u32,
-    /// Frames at once.
     pub burst_frames: u32,
 }
 

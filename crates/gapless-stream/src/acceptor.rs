@@ -32,7 +32,6 @@ use std::time::Duration;
 /// Facts of the stream that the acceptor sends to publishers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamDescription {
-    /// Stream and incarnation.
     pub identity: StreamIdentity,
     /// Longest frame, bytes.
     pub frame_length_max: usize,
@@ -40,14 +39,12 @@ pub struct StreamDescription {
     pub message_length_max: usize,
     /// Durability that a reply promises.
     pub tier: Tier,
-    /// MTU of the stream, if it has one.
     pub mtu: Option<Mtu>,
 }
 
 /// Mailboxes and wakers of the agents that the acceptor notifies.
 #[derive(Clone)]
 pub struct AcceptorLinks {
-    /// The sequencer's agent.
     pub ingress: Mailbox<PublisherEvent>,
     /// The agent that sends replies.
     pub egress: Mailbox<EgressMessage>,
@@ -57,7 +54,6 @@ pub struct AcceptorLinks {
     pub egress_waker: Waker,
 }
 
-/// The acceptor's thread and its state.
 pub struct Acceptor {
     admission: Arc<Admission>,
     socket_path: Option<PathBuf>,
@@ -301,7 +297,6 @@ enum Accepted {
     Request(u64),
 }
 
-/// State of the acceptor's thread.
 struct Serving {
     admission: Arc<Admission>,
     listener: Listener<Accepted>,

@@ -26,11 +26,9 @@ pub const WAITING_MAX: usize = 64;
 
 /// The process in which commands take effect.
 pub enum ControlTarget {
-    /// A sequencer in this process.
     Sequencer {
         /// Requests to the sequencer. They overtake all frames in publishers' rings.
         requests: Mailbox<SequencerRequest>,
-        /// Outcomes from the sequencer.
         outcomes: Mailbox<ControlOutcome>,
         /// Wakes the sequencer's thread.
         waker: Waker,
@@ -49,7 +47,6 @@ pub struct StreamFacts {
 }
 
 counters! {
-    /// Counters of the control server.
     pub struct ControlCounters {
         /// Requests that took effect.
         done: "control.done",
@@ -58,10 +55,8 @@ counters! {
     }
 }
 
-/// Fate of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// Answered at once.
     Answered(ControlAnswer),
     /// Passed to the sequencer; [`ControlServer::outcome`] returns the answer.
     Waits(u64),

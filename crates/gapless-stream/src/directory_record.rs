@@ -24,7 +24,6 @@ pub const FORMAT: u32 = 1;
 pub struct DirectoryRecord {
     /// `stream`, `service`, `bus`, `relay` or `member`.
     pub kind: String,
-    /// See [`FORMAT`].
     pub format: u32,
     /// Name and version of the last program started there.
     pub program: String,
@@ -49,7 +48,6 @@ impl DirectoryRecord {
         }
     }
 
-    /// Path of the file.
     #[must_use]
     pub fn path(layout: &StreamLayout) -> PathBuf {
         layout.root().join("directory")
@@ -96,7 +94,6 @@ impl DirectoryRecord {
         (is_whole && is_kind).then_some(record)
     }
 
-    /// Text of the file.
     fn sealed(&self) -> String {
         let text = format!("{self}\n");
         format!("{text}{CHECK}{:08x}\n", crc32c(text.as_bytes()))

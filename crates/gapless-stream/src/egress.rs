@@ -51,7 +51,6 @@ impl<'a> Payload<'a> {
         self.bytes
     }
 
-    /// CRC-32C of the payload.
     #[inline]
     #[must_use]
     pub const fn crc(&self) -> u32 {
@@ -59,7 +58,6 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// Result of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivered {
     /// Written to the ring.
@@ -70,7 +68,6 @@ pub enum Delivered {
     Never,
 }
 
-/// Rings to the publishers.
 pub struct Egress {
     /// Few, and mostly the same one repeatedly: searched linearly, starting at the last hit.
     rings: Vec<EgressRing>,
@@ -218,7 +215,6 @@ impl Egress {
         }
     }
 
-    /// Connected publishers.
     pub fn connections(&self) -> impl Iterator<Item = ConnectionId> {
         self.rings.iter().map(|ring| ring.connection)
     }

@@ -25,7 +25,6 @@ pub enum StreamError {
         action: String,
         source: std::io::Error,
     },
-    /// An invalid option.
     #[error("{option}: {reason}")]
     Option {
         option: &'static str,
@@ -43,10 +42,5 @@ pub enum StreamError {
     Agent(#[from] gapless_agent::Error),
     /// A leader's frame, or a change of roles, that does not fit this member's stream.
     #[error("the stream ends at {last_sequence} in term {term}: {reason}")]
-    Follow {
-        /// Last sequence of this member.
-        last_sequence: u64,
-        term: u64,
-        reason: String,
-    },
+    Follow { last_sequence: u64, term: u64, reason: String },
 }

@@ -14,7 +14,6 @@ use std::time::Duration;
 
 /// Parts received of one message.
 struct Partial {
-    /// Connection that sent the parts.
     connection: ConnectionId,
     /// Header of the first part.
     begin: FrameHeader,
@@ -23,7 +22,6 @@ struct Partial {
     frames: Vec<Range<usize>>,
     /// Limit on the sum of its parts, bytes.
     length_max: usize,
-    /// Bytes reserved for it.
     reserved_bytes: usize,
     begun_ns: u64,
     /// Arrival of its last part.
@@ -43,7 +41,6 @@ struct Waiting {
 const IDLE_NS_MAX: u64 = 2_000_000_000;
 /// Average rate below which an unfinished message is evicted too, bytes a second.
 const BYTES_PER_S_MIN: u64 = 64 << 10;
-/// Interval of looking for idle messages, ns.
 const LOOK_INTERVAL_NS: u64 = 10_000_000;
 /// Limit on postponed sessions that are remembered; beyond it every repeat is answered.
 const PUT_OFF_MAX: usize = 1024;
@@ -74,7 +71,6 @@ struct PutOff {
     /// Last of the dropped frames. A second copy of a frame up to here is the publisher's query for missing frames.
     passed_through: u64,
     since_ns: u64,
-    /// Earliest time of the next answer.
     next_answer_ns: u64,
     /// The publisher was told that there is room.
     is_recalled: bool,
@@ -116,7 +112,6 @@ impl Fragments {
         self.evicted
     }
 
-    /// Whether `session` has an unfinished message.
     pub fn has(&self, session: u64) -> bool {
         self.partial.contains_key(&session)
     }

@@ -10,10 +10,7 @@ use std::path::PathBuf;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contradiction {
     /// The stream ends before the peer's last sequence.
-    Ends {
-        /// Last sequence that it has released.
-        released_sequence: u64,
-    },
+    Ends { released_sequence: u64 },
     /// The frame with that sequence has another time stamp, ns since the epoch.
     OtherTime {
         /// Time stamp in this stream.
@@ -47,7 +44,6 @@ impl HistoryCheck {
         Self { window, journal, may_lag }
     }
 
-    /// Last released sequence.
     #[must_use]
     pub fn released_sequence(&self) -> u64 {
         self.window.released_sequence()

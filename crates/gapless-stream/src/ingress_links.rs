@@ -38,7 +38,6 @@ pub struct IngressShared {
     pub halted: AtomicBool,
     /// Whether the stream is halted: publishers' messages wait until it is resumed.
     pub is_stream_halted: Arc<AtomicBool>,
-    /// Appended feed sessions.
     pub feeds: SharedFeeds,
     /// Outcome of each [`SequencerRequest::Control`], for the control server.
     pub outcomes: Mailbox<ControlOutcome>,
@@ -59,10 +58,8 @@ impl Default for IngressShared {
 }
 
 counters! {
-    /// Counters of the agent.
     #[derive(Debug)]
     pub struct IngressCounters {
-        /// Last sequence assigned.
         last_sequence: "sequencer.last_sequence",
         /// Duplicate frames.
         frames_repeated: "sequencer.frames_repeated",

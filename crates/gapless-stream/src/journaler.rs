@@ -41,10 +41,8 @@ pub struct Journaler {
 }
 
 counters! {
-    /// Counters of the agent.
     #[derive(Debug)]
     pub struct JournalerCounters {
-        /// Last sequence journaled.
         last_sequence: "journaler.last_sequence",
         /// Bytes journaled since the start.
         bytes: "journaler.bytes",

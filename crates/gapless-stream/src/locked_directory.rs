@@ -24,7 +24,6 @@ pub struct LockedDirectory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     Stream,
-    /// A host of services.
     Service,
     /// The host of a command bus.
     Bus,
@@ -177,7 +176,6 @@ impl LockedDirectory {
         Err(StreamError::State { path, reason: reason.to_owned() })
     }
 
-    /// Paths of the directory's files.
     #[must_use]
     pub const fn layout(&self) -> &StreamLayout {
         &self.layout

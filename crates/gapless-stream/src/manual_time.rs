@@ -10,7 +10,6 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 pub struct TimeStep {
     /// Time of the stream, ns since the epoch. Timers due by then are in the stream.
     pub at_ns: u64,
-    /// Last frame of the stream.
     pub last_sequence: u64,
 }
 

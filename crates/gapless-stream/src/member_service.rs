@@ -19,7 +19,6 @@ use std::sync::{Arc, OnceLock};
 /// Fatal error of a service.
 pub type ServiceError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A service to run on a cluster member.
 pub trait MemberService {
     /// Positions of the journal that the service's snapshots record, oldest first. A snapshot covers released frames only, so it may be
     /// ahead of the member's own records.
@@ -57,7 +56,6 @@ pub trait MemberService {
     fn agent(self: Box<Self>, parts: ServiceParts<'_>) -> Result<ServiceAgents, ServiceError>;
 }
 
-/// The agents of a service.
 pub struct ServiceAgents {
     pub service: Box<dyn Agent>,
     /// Agent that sends replies, if they have a thread of their own.
@@ -81,9 +79,7 @@ impl ServiceAgents {
 
 /// Parts for the agent that sends a service's replies.
 pub struct SenderParts {
-    /// Capacity of the queue of replies.
     pub queue_depth: usize,
-    /// Wakes its thread.
     pub waker: Waker,
 }
 
@@ -96,11 +92,9 @@ pub struct TransactionLinks<'a> {
     /// Released frames.
     pub window: &'a Window,
     pub layout: &'a StreamLayout,
-    /// The member's counters.
     pub counters: &'a Counters,
 }
 
-/// Connections of a service's agent.
 pub struct ServiceParts<'a> {
     /// Released frames, starting after the recovered sequence.
     pub cursor: GatingCursor,
@@ -110,13 +104,9 @@ pub struct ServiceParts<'a> {
     pub egress: Egress,
     /// Set if replies have a thread of their own.
     pub sender: Option<SenderParts>,
-    /// From the sequencer.
     pub from_sequencer: Mailbox<ResponderMessage>,
-    /// To the sequencer.
     pub sequencer: Mailbox<SequencerRequest>,
-    /// Wakes the sequencer's thread.
     pub sequencer_waker: Waker,
-    /// The member's counters.
     pub counters: &'a Counters,
     pub layout: &'a StreamLayout,
     pub identity: StreamIdentity,
@@ -127,7 +117,6 @@ pub struct ServiceParts<'a> {
     /// Takes state hashes at sequences that are the same on each member.
     pub hashes: Mailbox<StateHash>,
     pub waker: Waker,
-    /// Frames applied in one poll.
     pub frames_per_poll_max: usize,
     /// Whether it may start threads; if not, its polls do their work.
     pub has_helpers: bool,
@@ -135,7 +124,6 @@ pub struct ServiceParts<'a> {
     pub snapshots: Arc<OnceLock<Arc<dyn Snapshots>>>,
 }
 
-/// The hash of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateHash {
     /// Last frame that the state covers.
@@ -161,7 +149,6 @@ pub trait Snapshots: Send + Sync {
     /// The directory cannot be read.
     fn list(&self) -> Result<Vec<(u64, PathBuf)>, String>;
 
-    /// File name of a snapshot at `sequence`.
     fn file_name(&self, sequence: u64) -> String;
 
     /// Checks that the file at `path`, from another member, is a snapshot of this stream at `sequence`.

@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 /// From the acceptor to the sequencer's agent.
 pub enum PublisherEvent {
-    /// A publisher has connected.
     Opened {
         connection: ConnectionId,
         reader: RingReader,
@@ -49,7 +48,6 @@ pub enum ResponderMessage {
     Reopen {
         session: u64,
         token: u128,
-        /// Next session_seq that the sequencer accepts.
         next_session_seq: u64,
         /// Last notice that the publisher has received.
         notices_seen: u64,
@@ -57,7 +55,6 @@ pub enum ResponderMessage {
         last_sequence: u64,
         connection: ConnectionId,
     },
-    /// A frame was refused.
     Refuse {
         connection: ConnectionId,
         session: u64,
@@ -89,10 +86,8 @@ pub enum SequencerRequest {
     SetTimer {
         /// Identifier chosen by the service.
         timer: u64,
-        /// Deadline, ns since the epoch.
         deadline_ns: u64,
     },
-    /// Cancels a timer.
     CancelTimer {
         /// Identifier chosen by the service.
         timer: u64,
@@ -101,17 +96,11 @@ pub enum SequencerRequest {
     },
     /// Stops taking frames from publishers at once; published frames that are not in the stream yet wait. Between two feed sessions it
     /// takes effect at the beginning of the next, if the process is still running then.
-    Halt {
-        /// Reason, for an operator.
-        reason: String,
-    },
+    Halt { reason: String },
     /// Takes publishers' messages again; between two feed sessions, at the beginning of the next.
     Resume,
     /// Ends the open feed session, if there is one, and begins another.
-    BeginFeed {
-        /// Name of the new feed session.
-        name: FeedSession,
-    },
+    BeginFeed { name: FeedSession },
     /// Ends the open feed session; publishers' messages wait until another begins.
     EndFeed,
     /// Advances the time of a stream with a [`ManualTime`](crate::manual_time::ManualTime) to the next timer or to `to_ns`.
@@ -126,9 +115,5 @@ pub enum SequencerRequest {
     /// Rate limit of each publisher from now on.
     Throttle(Option<Throttle>),
     /// A command whose sender is told at which sequence it took effect.
-    Control {
-        /// Number of the command, for the answer.
-        number: u64,
-        command: ControlCommand,
-    },
+    Control { number: u64, command: ControlCommand },
 }

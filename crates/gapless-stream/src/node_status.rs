@@ -7,16 +7,13 @@ use gapless_transport::transport::Transport;
 use gapless_wire::upstream::Report;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The sequencer's record of a node.
 #[derive(Clone, Debug)]
 pub struct NodeStatus {
     /// User name; empty if none was required.
     pub username: String,
-    /// Network by which it connected.
     pub network: Transport,
     /// Connection, unique in this process.
     pub connection: ConnectionId,
-    /// Source address.
     pub peer: Peer,
     /// Last report; `None` before the first one.
     pub report: Option<Reported>,
@@ -29,9 +26,7 @@ pub struct NodeStatus {
 /// A report, with facts from the time of its arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reported {
-    /// Report of the node.
     pub report: Report,
-    /// Last released sequence.
     pub released_sequence: u64,
     /// Frames that the node had published, including resent ones.
     pub frames_published: u64,
@@ -40,7 +35,6 @@ pub struct Reported {
 }
 
 impl NodeStatus {
-    /// Row of the status answer.
     pub(crate) fn row(&self) -> NodeRow {
         let Reported { report, released_sequence, frames_published, at_ns } = self.report.unwrap_or_default();
         let lag_frames = if report.position == 0 { 0 } else { (released_sequence + 1).saturating_sub(report.position) };

@@ -27,9 +27,7 @@ pub struct EventStreamOptions {
     pub directory: Option<PathBuf>,
     /// Durability of a frame before any reader sees it.
     pub tier: Tier,
-    /// Storage of the journal.
     pub persistence: Persistence,
-    /// Name of the first feed session.
     pub feed_session: FeedSession,
     /// Size of the window in bytes, a power of two. A window smaller than the default also needs a smaller
     /// [`EventStreamOptions::message_length_max`]: [`EventStreamOptions::with_window_bytes`] sets both.
@@ -57,7 +55,6 @@ pub struct EventStreamOptions {
     pub plan: PlanKind,
     /// Goal of the thread plan's tuning.
     pub optimize_for: OptimizeFor,
-    /// CPUs of the sequencer.
     pub sequencer_cpus: Option<CpuMask>,
     /// CPUs of the stream's own service, on a member of a cluster.
     pub service_cpus: Option<CpuMask>,
@@ -80,13 +77,10 @@ pub struct EventStreamOptions {
 pub struct MemberThreads {
     /// The member's thread spins forever if it has a core, whatever the plan.
     pub spins: bool,
-    /// The service has a thread of its own.
     pub detached_service: bool,
     /// Replies are sent by a thread of their own.
     pub detached_sender: bool,
-    /// Capacity of that thread's queue, replies.
     pub send_queue_depth: usize,
-    /// CPUs of that thread.
     pub sender_cpus: Option<CpuMask>,
 }
 

@@ -23,7 +23,6 @@ pub struct Persistence {
     pub zeroing: Zeroing,
     /// Mapped or written; `None` chooses: mapped at tier `journal`, written at tier `sync`.
     pub flush: Option<Flush>,
-    /// Length of the write buffer, bytes.
     pub write_buffer_bytes: usize,
     /// Whether every frame is passed to the operating system separately, instead of in batches.
     pub flush_on_commit: bool,
@@ -48,10 +47,8 @@ impl Default for Persistence {
     }
 }
 
-/// Parameters of opening a journal.
 #[derive(Clone, Debug)]
 pub struct Opening {
-    /// Durability of the stream.
     pub tier: Tier,
     /// Longest frame of the stream, bytes.
     pub frame_length_max: usize,
@@ -74,10 +71,8 @@ impl Opening {
     }
 }
 
-/// An opened journal, with its recovery report.
 pub struct OpenedJournal {
     pub journal: Journal,
-    /// Findings and truncations of the opening.
     pub report: RecoveryReport,
     pub identity: StreamIdentity,
 }

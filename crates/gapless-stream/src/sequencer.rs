@@ -12,7 +12,6 @@ use std::collections::BTreeSet;
 use gapless_client::feed_sessions::Feeds;
 use gapless_transport::link::ConnectionId;
 
-/// Decision on a published frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Next frame of its session: append it.
@@ -23,25 +22,13 @@ pub enum Decision {
     /// Duplicate: must not be appended again; the service has or will have its reply.
     Repeat,
     /// Open request with the token of a session that is already open.
-    Reopen {
-        /// Session of the token.
-        session: u64,
-        token: u128,
-        /// Next session_seq that it accepts.
-        next_session_seq: u64,
-    },
+    Reopen { session: u64, token: u128, next_session_seq: u64 },
     /// Earlier frames of the session are missing.
-    Gap {
-        /// Next session_seq that it accepts.
-        next_session_seq: u64,
-    },
+    Gap { next_session_seq: u64 },
     /// The session does not exist, has ended, or was not opened by this connection.
     SessionUnknown,
     /// Open request beyond the stream's limit of sessions.
-    Limit {
-        /// Token of the request.
-        token: u128,
-    },
+    Limit { token: u128 },
     /// Not a frame that a publisher may send.
     Malformed(&'static str),
 }
@@ -55,9 +42,7 @@ pub struct SequencerRules {
     pub takes_events: bool,
     /// Largest window of messages in flight that a session may declare.
     pub window_messages_max: u32,
-    /// Limit on open sessions.
     pub sessions_max: usize,
-    /// Limit on publishers' timers.
     pub timers_max: usize,
 }
 
@@ -72,7 +57,6 @@ impl SequencerRules {
         }
     }
 
-    /// Rules for an event stream.
     #[must_use]
     pub const fn of_stream(session_expiry_ns: u64) -> Self {
         Self {
@@ -85,25 +69,20 @@ impl SequencerRules {
     }
 }
 
-/// The sequencer's record of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionState {
-    /// Next session_seq that it accepts.
     pub next_session_seq: u64,
     /// Sequenced time of its last frame, ns since the epoch.
     pub last_active_ns: u64,
-    /// Token that opened it.
     pub token: u128,
     /// Whether several connections may publish to it. Used by the instances of one service, whose numbers must not start over: a shared
     /// session never expires.
     pub shared: bool,
     connection: Option<ConnectionId>,
-    /// Other connections that publish to it, if it is shared.
     sharing: Vec<ConnectionId>,
 }
 
 impl SessionState {
-    /// Whether `connection` has opened it.
     #[inline]
     fn is_of(&self, connection: ConnectionId) -> bool {
         self.connection == Some(connection) || (!self.sharing.is_empty() && self.sharing.contains(&connection))
@@ -177,7 +156,6 @@ impl Sequencer {
         self.last_timestamp_ns = timestamp_ns;
     }
 
-    /// Restores a session from a snapshot.
     pub fn restore_session(&mut self, session: u64, token: u128, next_session_seq: u64, last_active_ns: u64) {
         self.tokens.insert(token, session);
         let (connection, sharing) = (None, Vec::new());
@@ -185,14 +163,12 @@ impl Sequencer {
         self.sessions.insert(session, state);
     }
 
-    /// Marks a restored session as shared.
     pub fn restore_shared(&mut self, session: u64) {
         if let Some(state) = self.sessions.get_mut(&session) {
             state.shared = true;
         }
     }
 
-    /// Restores the feed sessions and the halt from a snapshot.
     pub fn restore_feeds(&mut self, feeds: Feeds, is_halted: bool) {
         self.feeds = feeds;
         self.is_halted = is_halted;
@@ -411,13 +387,11 @@ impl Sequencer {
         (self.last_timestamp_ns + 1).max(epoch_ns)
     }
 
-    /// Rules of this sequencer.
     #[must_use]
     pub const fn rules(&self) -> &SequencerRules {
         &self.rules
     }
 
-    /// Last sequence assigned.
     #[inline]
     #[must_use]
     pub const fn last_sequence(&self) -> u64 {
@@ -464,7 +438,6 @@ impl Sequencer {
         self.sessions.get(&session).is_some_and(|state| state.connection.is_none())
     }
 
-    /// Number of open sessions.
     #[must_use]
     pub fn session_count(&self) -> usize {
         self.sessions.len()
@@ -512,7 +485,6 @@ impl Sequencer {
         self.is_halted || self.is_between_feeds()
     }
 
-    /// Applies the mark with `sequence`.
     pub fn note(&mut self, sequence: u64, mark: Mark<'_>) {
         match mark {
             Mark::FeedBegan { feed_session } => self.feeds.begin(feed_session, sequence),
@@ -531,7 +503,6 @@ impl Sequencer {
         self.has_fault_rules
     }
 
-    /// Open feed session.
     #[must_use]
     pub fn feed_session(&self) -> Option<FeedSession> {
         self.feeds.current().map(|feed| feed.name)
@@ -556,7 +527,6 @@ impl Sequencer {
         }
     }
 
-    /// Restores a publisher's timer from a snapshot.
     pub fn restore_timer(&mut self, timer: Timer) {
         self.request_timer(timer.owner, TimerFired { timer: timer.timer, deadline_ns: timer.deadline_ns });
     }

@@ -8,7 +8,6 @@ use gapless_journal::JournalReader;
 use gapless_log::StreamIdentity;
 use gapless_wire::Fragment;
 
-/// A rebuilt sequencer.
 pub struct Rebuilt {
     /// State after the last whole message.
     pub sequencer: Sequencer,

@@ -31,13 +31,10 @@ const SESSION_LENGTH: usize = 48;
 const TIMER_LENGTH: usize = 24;
 const HALTED_FLAG: u32 = 1;
 
-/// State of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionRecord {
     pub session: u64,
-    /// Token that opened it.
     pub token: u128,
-    /// Next session_seq that it accepts.
     pub next_session_seq: u64,
     /// Sequenced time of its last frame, ns since the epoch.
     pub last_active_ns: u64,
@@ -48,13 +45,10 @@ pub struct SessionRecord {
 /// State of a sequencer at a sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SequencerState {
-    /// Stream that the state belongs to.
     pub identity: StreamIdentity,
-    /// Last sequence assigned.
     pub sequence: u64,
     /// Last time assigned, ns since the epoch.
     pub timestamp_ns: u64,
-    /// Whether the stream was halted.
     pub is_halted: bool,
     /// Kept feed sessions, oldest first.
     pub feeds: Vec<Feed>,
@@ -63,7 +57,6 @@ pub struct SequencerState {
 }
 
 impl SequencerState {
-    /// Current state of `sequencer`.
     #[must_use]
     pub fn of(sequencer: &Sequencer, identity: StreamIdentity) -> Self {
         let record = |(session, state): (u64, &crate::sequencer::SessionState)| SessionRecord {
@@ -84,7 +77,6 @@ impl SequencerState {
         }
     }
 
-    /// Sequencer with this state.
     #[must_use]
     pub fn restore(&self, rules: SequencerRules) -> Sequencer {
         let mut sequencer = Sequencer::new(rules);
@@ -102,7 +94,6 @@ impl SequencerState {
         sequencer
     }
 
-    /// Contents of the file.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let length = FIXED_LENGTH

@@ -29,13 +29,11 @@ pub struct SequencerStateWriter {
     identity: StreamIdentity,
     interval: StateInterval,
     next_sequence: u64,
-    /// Earliest time of the next state.
     next_ns: u64,
 }
 
 /// Thread that does the writing.
 enum Execution {
-    /// A dedicated thread.
     Thread {
         sender: Option<SyncSender<(u64, SequencerState)>>,
         thread: Option<JoinHandle<()>>,
@@ -54,7 +52,6 @@ struct StateFiles {
     watermark: RetentionWatermark,
 }
 
-/// Interval between states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateInterval {
     /// Minimum number of frames.
@@ -131,7 +128,6 @@ impl SequencerStateWriter {
         (self.next_sequence, self.next_ns) = (0, 0);
     }
 
-    /// Stream that the states belong to.
     #[must_use]
     pub const fn identity(&self) -> StreamIdentity {
         self.identity
@@ -310,7 +306,6 @@ pub fn newest_file(directory: &Path, last_sequence: u64) -> Result<Option<(u64, 
     Ok(list(directory)?.into_iter().rev().find(|(sequence, _)| *sequence <= last_sequence))
 }
 
-/// File name of the state at `sequence`.
 #[must_use]
 pub fn file_name(sequence: u64) -> String {
     format!("{PREFIX}{sequence:020}")

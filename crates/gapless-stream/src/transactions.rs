@@ -7,7 +7,6 @@ use gapless_wire::{FrameHeader, control::TimerFired};
 /// Outcome of running a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Execution {
-    /// The transaction is made.
     Done,
     /// Cannot run yet; nothing has changed. The command is dropped with all later frames of its session. When [`Transactions::ready`] names
     /// the session, its publisher resends them. Other sessions continue.

@@ -29,7 +29,6 @@ impl<A: Display> Addresses<A> {
         Self { all, at: 0, failed: 0, failed_at: None }
     }
 
-    /// Current address.
     #[must_use]
     pub fn current(&self) -> &A {
         &self.all[self.at]

@@ -2,7 +2,6 @@
 
 use gapless_wire::soup::Field;
 
-/// Username and password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credentials {
     pub username: Field<6>,

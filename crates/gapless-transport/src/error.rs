@@ -43,7 +43,6 @@ pub enum TransportError {
 }
 
 impl TransportError {
-    /// Error of the operating system at `action`.
     pub fn system(action: impl Into<String>) -> impl FnOnce(rustix::io::Errno) -> Self {
         let action = action.into();
         move |errno| Self::System { action, source: errno.into() }

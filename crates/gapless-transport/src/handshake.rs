@@ -33,20 +33,15 @@ use gapless_log::StreamIdentity;
 use gapless_wire::fields::{u16_at, u32_at, u64_at};
 use gapless_wire::mtu::Mtu;
 
-/// First word of a hello.
 pub const HELLO_MAGIC: u64 = u64::from_le_bytes(*b"GAPHELO\x02");
-/// First word of a welcome.
 pub const WELCOME_MAGIC: u64 = u64::from_le_bytes(*b"GAPWELC\x01");
-/// Length of a hello in bytes.
 pub const HELLO_LENGTH: usize = 88;
-/// Length of a welcome in bytes.
 pub const WELCOME_LENGTH: usize = 80;
 /// Number of descriptors of every welcome.
 pub const WELCOME_DESCRIPTORS: usize = 4;
 /// Number of descriptors for a publisher that reads the stream.
 pub const WELCOME_DESCRIPTORS_MAX: usize = 5;
 
-/// Longest reason of a refusal, bytes.
 pub const REASON_BYTES_MAX: usize = 1024;
 
 const READS_FLAG: u32 = 1;
@@ -55,13 +50,11 @@ const READS_FLAG: u32 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Status {
-    /// Admitted.
     Welcome = 0,
     /// The hello asked for another stream.
     OtherStream = 1,
     /// The hello asked for another incarnation: earlier sessions and sequences are invalid here.
     OtherIncarnation = 2,
-    /// A ring size out of range.
     RingSize = 3,
     /// The service is stopping or cannot create more rings.
     Unavailable = 4,
@@ -92,11 +85,9 @@ impl Status {
 /// A publisher's first message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// Requested rings.
     pub link: RingSizes,
     /// Requested stream; zeros for any.
     pub identity: StreamIdentity,
-    /// Whether it wants to read the stream.
     pub reads: bool,
     /// Part of the stream that it has seen.
     pub seen: Seen,
@@ -104,10 +95,8 @@ pub struct Hello {
     pub mtu: Option<Mtu>,
 }
 
-/// Answer of the acceptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Welcome {
-    /// Welcome, or the reason of a refusal.
     pub status: Status,
     pub connection: u32,
     pub identity: StreamIdentity,
@@ -115,11 +104,9 @@ pub struct Welcome {
     pub frame_length_max: u32,
     /// Tier, to be decoded by [`crate::Tier::from_value`].
     pub tier: u32,
-    /// Process id of the service.
     pub process_id: u64,
     /// Longest message, as the sum of its fragments with headers, bytes.
     pub message_length_max: u64,
-    /// Last released sequence.
     pub released_sequence: u64,
     /// MTU of the stream, in a refusal of a publisher that states another.
     pub mtu: Option<Mtu>,

@@ -7,7 +7,6 @@ use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionId(pub u32);
 
-/// Sizes of a publisher's rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingSizes {
     /// Size of the ring from publisher to sequencer, bytes; a power of two.
@@ -23,7 +22,6 @@ impl Default for RingSizes {
 }
 
 impl RingSizes {
-    /// Allowed sizes of a ring, bytes.
     pub const RING_BYTES: std::ops::RangeInclusive<usize> = 4096..=1 << 30;
 
     /// Whether both sizes are powers of two in range.

@@ -22,11 +22,8 @@ use std::io::{ErrorKind, IoSlice};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Timeout of a process's first message.
 const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Interval of checking pending connections for the timeout.
 const PENDING_CHECK_INTERVAL: Duration = Duration::from_millis(100);
-/// Interval of checking that the socket's file exists.
 const FILE_CHECK_INTERVAL: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 500 });
 /// Pause after a connection that could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -42,7 +39,6 @@ pub struct Listener<A> {
     connections: Vec<Connection<A>>,
     /// Whether a process has connected since the last check of the listening socket.
     has_newcomers: bool,
-    /// Earliest time of accepting again.
     accepts_again: Option<Instant>,
     file_checked: Instant,
     warnings: Warnings,
@@ -67,7 +63,6 @@ pub struct PendingConnection {
     process_id: Option<u32>,
 }
 
-/// An event of a [`Listener`].
 pub enum ListenerEvent<A> {
     /// A pending connection has sent its first message.
     Message(PendingConnection, Vec<u8>),
@@ -282,7 +277,6 @@ impl PendingConnection {
         rustix::net::send(&self.socket, message, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).is_ok()
     }
 
-    /// Answers a hello with a refusal.
     pub fn refuse(self, refusal: &Welcome) {
         // A publisher that does not read its refusal is gone anyway.
         let _ = self.send_welcome(refusal, &[]);

@@ -39,7 +39,6 @@ impl PeerCredentials {
 pub struct PeerProcess(u32);
 
 impl PeerProcess {
-    /// Process with this id.
     #[must_use]
     pub const fn numbered(id: u32) -> Self {
         Self(id)

@@ -14,9 +14,7 @@ use std::time::Duration;
 /// Time in which a service that has closed its rings may send the reason.
 const REASON_WITHIN: Duration = Duration::from_millis(100);
 
-/// A publisher's end of a connection.
 pub struct PublisherLink {
-    /// Answer of the acceptor.
     pub welcome: Welcome,
     /// To the sequencer.
     pub writer: RingWriter,
@@ -29,7 +27,6 @@ pub struct PublisherLink {
     /// Closed by the operating system when either process dies; `None` inside one process. Its only message is the reason of the service's
     /// failure.
     pub socket: Option<OwnedFd>,
-    /// Window of the stream, for a reader.
     pub window: Option<Window>,
     /// Failure of the other side in this process; `None` if that is another process.
     pub failures: Option<FailureSlot>,

@@ -18,7 +18,6 @@ pub struct PublisherRings {
     service: ServiceEnds,
 }
 
-/// The service's ends of a publisher's rings.
 pub struct ServiceEnds {
     pub connection: ConnectionId,
     /// From the publisher.

@@ -22,9 +22,7 @@ const PACKET_LENGTH: usize = 60_000;
 pub struct Pump {
     connection: TcpConnection,
     key: u64,
-    /// Commands published by the client.
     commands: RingReader,
-    /// Replies for the client.
     replies: RingWriter,
     /// Bytes of the first packet of answers that are in the ring already.
     taken: usize,

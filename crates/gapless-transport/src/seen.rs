@@ -5,7 +5,6 @@ use gapless_log::StreamIdentity;
 /// Last frame of a stream that a peer has seen; zeros for none. Not comparable with another stream, or another incarnation of this one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Stream and incarnation.
     pub identity: StreamIdentity,
     pub sequence: u64,
     /// Time stamp of the frame, ns since the epoch. Two histories never give a sequence the same one.
@@ -13,7 +12,6 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// No frame of the stream `identity` yet.
     #[must_use]
     pub const fn nothing_of(identity: StreamIdentity) -> Self {
         Self { identity, sequence: 0, timestamp_ns: 0 }

@@ -38,7 +38,6 @@ impl Tier {
         }
     }
 
-    /// Whether frames are journaled at all.
     #[must_use]
     pub const fn is_journaled(self) -> bool {
         !matches!(self, Self::Memory)

@@ -13,7 +13,6 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// All transports, with their names.
     pub const NAMES: &'static [(&'static str, Self)] = &[
         ("shared-memory", Self::SharedMemory),
         ("udp", Self::Udp),
@@ -21,7 +20,6 @@ impl Transport {
         ("tcp", Self::Tcp),
     ];
 
-    /// Name in files.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(_, transport)| *transport == self).map_or("", |(name, _)| name)

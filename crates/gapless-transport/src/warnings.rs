@@ -2,7 +2,6 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Minimum interval of warnings, ns.
 const INTERVAL_NS: u64 = 1_000_000_000;
 
 /// Time of the next warning, and the number suppressed since the last one.

@@ -11,7 +11,6 @@
 use super::source::{Sample, Source};
 use crate::agent::Now;
 
-/// Maximum slew, millionths.
 pub const SLEW_PPM_MAX: i64 = 500;
 
 /// The first piece is short, because the counter's rate is known only roughly; each lasts twice as long as the last, up to the maximum.
@@ -28,10 +27,8 @@ const Q32: i64 = 1 << 32;
 /// [`SLEW_PPM_MAX`] as a fraction of 2³².
 const SLEW_Q32_MAX: i64 = SLEW_PPM_MAX * Q32 / 1_000_000;
 
-/// Number of words of a [`Piece`].
 pub(crate) const PIECE_WORDS: usize = 7;
 
-/// A linear piece of the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     /// Beginning: counter, monotonic time, epoch time.
@@ -151,7 +148,6 @@ fn measured_rate_q32(from: &Sample, to: &Sample) -> Option<u64> {
 }
 
 impl Renewal {
-    /// Piece after `current`, at `sample`.
     pub(crate) fn next(&mut self, current: &Piece, sample: &Sample) -> Piece {
         self.piece_ns = (self.piece_ns * 2).min(PIECE_NS_MAX);
         // End of the current piece: the next one begins there, so neither time jumps.
@@ -194,7 +190,6 @@ impl Renewal {
     }
 }
 
-/// `later − earlier`, ns.
 pub(crate) fn difference_ns(later: u64, earlier: u64) -> i64 {
     later.wrapping_sub(earlier) as i64
 }

@@ -2,7 +2,6 @@
 //!
 //! Called only by [`super`] and [`super::source`]. It must not be read before [`check`] has passed.
 
-/// Reads the counter.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn read() -> u64 {

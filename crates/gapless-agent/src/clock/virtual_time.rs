@@ -41,7 +41,6 @@ impl VirtualTime {
         self.inner.wall_offset_ns.fetch_add(ns, Ordering::SeqCst);
     }
 
-    /// Monotonic time, in nanoseconds.
     #[must_use]
     pub fn monotonic_ns(&self) -> u64 {
         self.inner.monotonic_ns.load(Ordering::SeqCst)

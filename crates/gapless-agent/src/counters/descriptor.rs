@@ -32,7 +32,6 @@ pub const LABEL_LENGTH_MAX: usize = RECORD_LENGTH - 4;
 
 /// Offset of the version, bytes from the start of the file.
 pub const VERSION_OFFSET: usize = 8;
-/// Offset of the capacity.
 pub const CAPACITY_OFFSET: usize = 12;
 /// Offset of the number of complete labels.
 pub const USED_OFFSET: usize = 16;
@@ -40,24 +39,19 @@ pub const USED_OFFSET: usize = 16;
 pub const PID_OFFSET: usize = 20;
 /// Offset of the inode number of the owner's process namespace.
 pub const NAMESPACE_OFFSET: usize = 24;
-/// Length of the header.
 pub const HEADER_LENGTH: usize = RECORD_LENGTH;
-/// Length of a label's and of a value's record.
 pub const RECORD_LENGTH: usize = 128;
 
-/// Offset of a label's record.
 #[must_use]
 pub const fn label_offset(index: usize) -> usize {
     HEADER_LENGTH + index * RECORD_LENGTH
 }
 
-/// Offset of a value.
 #[must_use]
 pub const fn value_offset(capacity: usize, index: usize) -> usize {
     label_offset(capacity) + index * RECORD_LENGTH
 }
 
-/// Length of the file.
 #[must_use]
 pub const fn file_length(capacity: usize) -> usize {
     value_offset(capacity, capacity)

@@ -40,7 +40,6 @@ pub(crate) enum Place {
 }
 
 impl OwnedFile {
-    /// Creates a file with these contents at `path`.
     pub(crate) fn create(path: &Path, contents: &[u8]) -> Result<Self, Error> {
         let folder = folder_of(path).map_err(|source| io_error(path, "create it", source))?;
         let name = path.file_name().unwrap_or_default();

@@ -88,7 +88,6 @@ fn changed(before: &[u64], now: &[u64]) -> Option<Range<usize>> {
     Some(first..last + 1)
 }
 
-/// A value as a record of the file.
 fn record(value: u64) -> [u8; descriptor::RECORD_LENGTH] {
     let mut record = [0; descriptor::RECORD_LENGTH];
     record[..8].copy_from_slice(&value.to_le_bytes());

@@ -8,36 +8,33 @@ use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Encoding, Frame, Kind};
 use rustc_hash::FxHashMap;
 
-/// A message from the service.
 #[derive(Debug)]
 pub enum Incoming<'a> {
-    /// A session is open.
-    Opened { session: SessionKey },
-    /// The reply to a command.
-    Reply {
-        /// Session of the command.
+    Opened {
         session: SessionKey,
-        /// Reply of the service.
+    },
+    Reply {
+        session: SessionKey,
         reply: Reply<'a>,
         /// Whether this is the command's first reply; false for the answer to a repeat.
         first: bool,
     },
     /// An unsolicited message from the service.
     Notice {
-        /// Session that it is addressed to.
         session: SessionKey,
         /// The message; its session_seq counts the notices of this session.
         notice: Reply<'a>,
     },
     /// The service no longer knows the session: it has expired, or the stream is a new incarnation. Commands without a reply may or may not
     /// have taken effect. Its token opens a new session, with another key.
-    SessionLost { session: SessionKey },
+    SessionLost {
+        session: SessionKey,
+    },
 }
 
 /// A message from the service.
 #[derive(Clone, Copy, Debug)]
 pub struct Reply<'a> {
-    /// Number of the command in its session.
     pub session_seq: u64,
     /// Position of the command in the total order.
     pub sequence: u64,
@@ -45,7 +42,6 @@ pub struct Reply<'a> {
     pub timestamp_ns: u64,
     /// Schema id << 16 | template id; 0 if the handler gave no reply.
     pub schema: u32,
-    /// Encoding of the payload.
     pub encoding: Encoding,
     /// CRC-32C of the payload's last fragment, as computed by the service.
     pub payload_crc: u32,
@@ -64,13 +60,11 @@ pub struct OwnedReply {
     pub timestamp_ns: u64,
     /// Schema id << 16 | template id; 0 if the handler gave no reply.
     pub schema: u32,
-    /// Encoding of the payload.
     pub encoding: Encoding,
     pub payload: Vec<u8>,
 }
 
 impl OwnedReply {
-    /// Like [`Reply::is_acknowledgement`].
     #[must_use]
     pub const fn is_acknowledgement(&self) -> bool {
         is_acknowledgement(self.schema, self.payload.as_slice())
@@ -109,7 +103,6 @@ impl<'a> Reply<'a> {
         })
     }
 
-    /// Error for a refusal.
     pub(super) fn refused(&self) -> Option<ClientError> {
         let refusal = self.refusal.as_ref()?;
         if refusal.code == RefusalCode::ReplyTooLong {
@@ -119,7 +112,6 @@ impl<'a> Reply<'a> {
         Some(ClientError::Refused { code, detail, reason })
     }
 
-    /// Owned copy, or the error for a refusal.
     pub(super) fn owned(&self) -> Result<OwnedReply, ClientError> {
         if let Some(error) = self.refused() {
             return Err(error);
@@ -156,7 +148,6 @@ impl DeferredMessage {
         }
     }
 
-    /// Number of a notice; `None` for a reply.
     pub fn notice_number(&self) -> Option<u64> {
         self.first.is_none().then_some(self.reply.session_seq)
     }

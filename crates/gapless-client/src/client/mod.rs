@@ -57,10 +57,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use waiting::{CallWaits, SILENCE_MAX, Silence, TimeLimit};
 
-/// Options of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientOptions {
-    /// Sizes of the rings.
     pub link: RingSizes,
     /// Timeout of the handshake with a reachable service, and of opening a session; connection refused is an error at once. Also how long
     /// [`Client::reconnect`] looks for a service.

@@ -15,25 +15,20 @@ use std::time::Duration;
 /// Interval of repeating an unanswered question.
 const ASK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Outcome of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Done, with this reply.
     Done(OwnedReply),
     /// Refused, without effect.
     Refused {
-        /// Kind of refusal.
         code: RefusalCode,
         /// Code given by the application's handler; 0 if it gave none.
         detail: u64,
-        /// Text of the service.
         reason: String,
     },
     /// Done, but the reply was longer than allowed and is lost.
     ReplyTooLong {
         /// Position of the command in the total order.
         sequence: u64,
-        /// Length that its handler asked for, bytes.
         length_bytes: u64,
     },
     /// The stream has it, and it will be done or refused. There was no answer in time, because it is not done yet, or no service runs on

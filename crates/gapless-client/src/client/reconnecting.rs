@@ -21,7 +21,6 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Address of a service.
 pub(super) enum ServiceAddress {
     /// A socket of this machine.
     Socket {
@@ -32,7 +31,6 @@ pub(super) enum ServiceAddress {
     },
     /// Host and port, here or elsewhere.
     Tcp(String),
-    /// Chosen by the client's [`super::ClientEnvironment`].
     ClientEnvironment,
 }
 
@@ -56,7 +54,6 @@ impl ServiceAddress {
         })
     }
 
-    /// Address as given.
     pub fn given(&self) -> String {
         match self {
             Self::Socket { path, .. } => path.display().to_string(),
@@ -75,20 +72,17 @@ impl fmt::Display for ServiceAddress {
     }
 }
 
-/// Minimum time for an attempt to connect.
 const ATTEMPT_TIME_MIN: Duration = Duration::from_millis(5);
 
 /// Messages that arrived while only answers to opens, or one reply, were awaited. Bounded, for each connection, by the notices that the
 /// service keeps for the open sessions, and by the commands sent.
 #[derive(Default)]
 pub(super) struct Deferred {
-    /// Frames, in their order.
     pub frames: VecDeque<Vec<u8>>,
     /// Messages older than the frames, in their order.
     pub messages: VecDeque<DeferredMessage>,
     /// Sessions that were opened for the first time.
     pub opened: Vec<SessionKey>,
-    /// Sessions that were lost.
     pub lost: Vec<SessionKey>,
 }
 

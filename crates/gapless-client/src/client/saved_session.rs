@@ -34,7 +34,6 @@ pub struct SavedSession {
 }
 
 impl SavedSession {
-    /// Length in bytes.
     pub const LENGTH: usize = 72;
 
     /// A new session, not opened yet. Save it before opening, and the value of [`Client::saved_session`] afterwards.
@@ -43,7 +42,6 @@ impl SavedSession {
         Self { token, window_messages, session: 0, seen: Seen::default() }
     }
 
-    /// Serialized form.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];

@@ -57,7 +57,6 @@ pub(super) struct Unanswered<'a> {
     /// Position among the commands of all sessions of the client.
     pub place: u64,
     pub session: SessionKey,
-    /// First number.
     pub first_seq: u64,
     pub frames: &'a [u8],
 }
@@ -65,7 +64,6 @@ pub(super) struct Unanswered<'a> {
 /// Number of notices that are acknowledged together.
 const NOTICES_PER_ACKNOWLEDGE: u64 = 64;
 
-/// A kept command.
 #[derive(Default)]
 pub(super) struct Slot {
     first_seq: u64,
@@ -155,7 +153,6 @@ impl Session {
         self.open && self.resend_from.is_none() && !self.slots[self.slot_index()].in_flight
     }
 
-    /// Slot and header of the next command.
     #[inline]
     pub(super) fn next_command(&mut self) -> Result<(&mut Slot, FrameHeader), ClientError> {
         if !self.has_room() {
@@ -189,7 +186,6 @@ impl Session {
         self.in_flight += 1;
     }
 
-    /// Marks the command as answered.
     #[inline]
     pub(super) fn answered(&mut self, session_seq: u64) -> Answered {
         // Without fragments the slot follows from the number; otherwise it is searched.
@@ -216,7 +212,6 @@ impl Session {
         self.slots[index].acknowledges = true;
     }
 
-    /// State of a number.
     pub(super) fn known(&self, session_seq: u64) -> Known<'_> {
         if session_seq == 0 || session_seq >= self.next_session_seq {
             return Known::NotSent;

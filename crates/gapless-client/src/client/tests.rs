@@ -142,12 +142,10 @@ fn frame(header: &FrameHeader, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A reply, at a position of the stream.
 fn reply(session: u64, session_seq: u64, sequence: u64) -> Vec<u8> {
     frame(&FrameHeader { kind: Kind::Reply, session, session_seq, sequence, ..FrameHeader::default() }, b"done")
 }
 
-/// Answer to an open.
 fn opened(token: u128, next_session_seq: u64, notices_acknowledged: u64) -> Vec<u8> {
     let opened = SessionOpened { token, next_session_seq, notices_acknowledged };
     let header = FrameHeader { kind: Kind::Reply, session: 100 + token as u64, ..FrameHeader::default() };

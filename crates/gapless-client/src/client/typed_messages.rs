@@ -33,7 +33,6 @@ impl Client {
 }
 
 impl<'a> Reply<'a> {
-    /// Type of the message.
     #[must_use]
     pub const fn message_type(&self) -> MessageType {
         MessageType { schema: self.schema, encoding: self.encoding }
@@ -53,7 +52,6 @@ impl<'a> Reply<'a> {
 }
 
 impl OwnedReply {
-    /// Type of the message.
     #[must_use]
     pub const fn message_type(&self) -> MessageType {
         MessageType { schema: self.schema, encoding: self.encoding }

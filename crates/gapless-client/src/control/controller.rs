@@ -18,7 +18,6 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Result of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Controlled {
     /// Sequence at which it took effect; if nothing changed, the last one of the stream. It is released.
@@ -26,7 +25,6 @@ pub struct Controlled {
     /// Whether it changed anything: a halted stream is not halted again.
     pub changed: bool,
     pub identity: StreamIdentity,
-    /// Process id of the sequencer.
     pub process_id: u64,
 }
 
@@ -57,7 +55,6 @@ pub type Tell = fn(Duration, &str);
 const LINE_INTERVAL: Duration = Duration::from_millis(5);
 
 impl Controller {
-    /// Controls the stream in `directory`.
     #[must_use]
     pub fn new(directory: impl AsRef<Path>) -> Self {
         Self { socket: StreamLayout::new(directory.as_ref()).socket(), tell: log }
@@ -229,7 +226,6 @@ impl Controller {
     }
 }
 
-/// A wait for an answer.
 struct Waiting {
     begun: Instant,
     timeout: Duration,

@@ -7,10 +7,8 @@ use gapless_log::StreamIdentity;
 use rustc_hash::FxHashMap;
 use std::time::Duration;
 
-/// A node and its rates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeReading {
-    /// Last report of the node.
     pub row: NodeRow,
     /// Frames read a second, between the node's reports at the last read and now; `None` at the first read, without a new report, or if it
     /// reads nothing.
@@ -19,15 +17,12 @@ pub struct NodeReading {
     pub published_per_s: Option<f64>,
 }
 
-/// Result of a read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatusReading {
     pub identity: StreamIdentity,
-    /// Last released sequence.
     pub released_sequence: u64,
     /// Process id of the sequencer or the relay.
     pub process_id: u64,
-    /// State of the stream itself.
     pub stream: StreamState,
     /// Connected nodes, by ascending connection: at most `nodes_max` of each network and 4,096 of this machine.
     pub nodes: Vec<NodeReading>,
@@ -56,7 +51,6 @@ pub struct StatusFeed {
 }
 
 impl StatusFeed {
-    /// Reads from `controller`'s stream.
     #[must_use]
     pub fn new(controller: Controller) -> Self {
         Self { controller, process_id: 0, before: FxHashMap::default() }

@@ -32,18 +32,13 @@ use gapless_wire::feed_session::FeedSession;
 use gapless_wire::fields::{FieldWriter, u32_at, u64_at};
 use gapless_wire::mark::REASON_LENGTH_MAX;
 
-/// First word of a request.
 pub const REQUEST_MAGIC: u64 = u64::from_le_bytes(*b"GAPCTRL\x01");
-/// First word of an answer.
 pub const ANSWER_MAGIC: u64 = u64::from_le_bytes(*b"GAPDONE\x01");
 /// Bytes of a request before its text.
 pub const REQUEST_FIXED_LENGTH: usize = 40;
-/// Longest request, bytes.
 pub const REQUEST_LENGTH_MAX: usize = REQUEST_FIXED_LENGTH + REASON_LENGTH_MAX;
-/// Length of an answer in bytes.
 pub const ANSWER_LENGTH: usize = 56;
 
-/// A command to a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlCommand {
     /// Stops taking frames from publishers at once; frames sent and not in the stream yet wait.
@@ -104,7 +99,6 @@ pub enum ControlStatus {
 }
 
 impl ControlStatus {
-    /// All values.
     pub const ALL: [Self; 11] = [
         Self::Done,
         Self::Unchanged,
@@ -134,7 +128,6 @@ pub struct ControlOutcome {
     pub sequence: u64,
 }
 
-/// A command and its stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlRequest {
     pub command: ControlCommand,
@@ -142,23 +135,19 @@ pub struct ControlRequest {
     pub identity: StreamIdentity,
 }
 
-/// Answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControlAnswer {
     pub status: ControlStatus,
     pub identity: StreamIdentity,
     /// Sequence at which it took effect; see [`ControlStatus::Unchanged`]. 0 if it was refused.
     pub sequence: u64,
-    /// Process id of the sender.
     pub process_id: u64,
 }
 
 /// Reason why bytes are not a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoRequest {
-    /// A request of another version.
     OtherVersion,
-    /// Not a request.
     Malformed,
 }
 

@@ -48,15 +48,11 @@ use gapless_wire::feed_session::FeedSession;
 use gapless_wire::fields::{FieldWriter, u32_at, u64_at};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// First word of a request.
 pub const NODES_REQUEST_MAGIC: u64 = u64::from_le_bytes(*b"GAPNODE\x01");
-/// First word of an answer.
 pub const NODES_ANSWER_MAGIC: u64 = u64::from_le_bytes(*b"GAPROWS\x02");
-/// Length of a request in bytes.
 pub const NODES_REQUEST_LENGTH: usize = 16;
 /// Maximum number of rows in an answer.
 pub const ROWS_MAX: usize = 128;
-/// Longest answer, bytes.
 pub const NODES_ANSWER_LENGTH_MAX: usize = HEAD_LENGTH + ROWS_MAX * ROW_LENGTH;
 
 const HEAD_LENGTH: usize = 80;
@@ -75,7 +71,6 @@ pub struct NodeRow {
     pub process_id: Option<u32>,
     /// Source address, over a network.
     pub address: Option<SocketAddr>,
-    /// Transport of the connection.
     pub transport: Transport,
     /// Whether it has read everything available; `None` if it reads nothing or has not reported yet.
     pub is_live: Option<bool>,
@@ -85,7 +80,6 @@ pub struct NodeRow {
     pub lag_frames: u64,
     /// Frames that it lost and requested again.
     pub frames_requested: u64,
-    /// Frames that it resent.
     pub frames_resent: u64,
     /// Frames that it published, including resent ones.
     pub frames_published: u64,
@@ -97,7 +91,6 @@ pub struct NodeRow {
     pub noted_ns: u64,
 }
 
-/// State of a stream as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamState {
     /// Durability of a frame before any reader sees it.
@@ -112,7 +105,6 @@ pub struct StreamState {
     pub has_feed_ended: bool,
 }
 
-/// Request for rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodesRequest {
     /// Returns rows of connections after this one; 0 for the first page.
@@ -123,11 +115,8 @@ pub struct NodesRequest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodesAnswer {
     pub identity: StreamIdentity,
-    /// Last released sequence.
     pub released_sequence: u64,
-    /// Process id of the sender.
     pub process_id: u64,
-    /// State of the stream itself.
     pub stream: StreamState,
     /// Whether more rows follow these.
     pub has_more: bool,

@@ -10,13 +10,10 @@ use gapless_wire::Frame;
 use rustix::fd::BorrowedFd;
 use std::time::Duration;
 
-/// A link of one of the transports.
 pub enum AnyLink {
-    /// Memory shared with the sequencer.
     SharedMemory(Box<SharedMemoryLink>),
     /// UDP, to this node alone or to multicast groups.
     Datagram(Box<DatagramLink<UdpSocket>>),
-    /// TCP.
     Tcp(Box<TcpLink>),
     /// The journal, without a sequencer.
     Journal(Box<JournalLink>),

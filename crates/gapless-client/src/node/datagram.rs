@@ -21,10 +21,8 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Options of a connection by datagrams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatagramOptions {
-    /// Command port of the sequencer.
     pub command: Peer,
     /// Request port of the replayer.
     pub request: Peer,
@@ -41,7 +39,6 @@ pub struct DatagramOptions {
     pub mtu: Option<Mtu>,
     /// Silence after which the sequencer counts as gone, ns.
     pub silence_ns_max: u64,
-    /// Options of ordering the feed.
     pub receiver: FeedReceiverOptions,
 }
 
@@ -64,12 +61,10 @@ impl DatagramOptions {
     }
 }
 
-/// Link of a node by datagrams.
 pub struct DatagramLink<S: Datagrams> {
     options: DatagramOptions,
     /// To the command port; receives the feed if that is sent to this node alone.
     main: S,
-    /// To the request port.
     requests: S,
     /// Members of the feed's multicast groups; empty if the feed is sent to this node alone.
     groups: Vec<S>,
@@ -121,7 +116,6 @@ struct DatagramConnection {
     was_late_notified: bool,
 }
 
-/// Interval of repeating an unanswered hello, ns.
 const HELLO_INTERVAL_NS: u64 = 20_000_000;
 /// Longest interval between two questions about announcements while the sequencer refutes them, ns.
 const ASK_INTERVAL_NS_MAX: u64 = 1_000_000_000;
@@ -179,7 +173,6 @@ impl<S: Datagrams> DatagramLink<S> {
         }
     }
 
-    /// Counters of the feed.
     #[must_use]
     pub fn counts(&self) -> FeedCounts {
         match &self.state {
@@ -257,7 +250,6 @@ impl<S: Datagrams> DatagramLink<S> {
         Ok(())
     }
 
-    /// Sockets to be read now.
     fn sockets(&self) -> impl Iterator<Item = &S> {
         let is_asking = matches!(&self.state, DatagramLinkState::Up(up) if up.receiver.missing() > 0);
         std::iter::once(&self.main).chain(&self.groups).chain(is_asking.then_some(&self.requests))

@@ -5,7 +5,6 @@ use crate::message_type::{MessageType, decode};
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::{Encoding, Kind};
 
-/// State of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NodeState {
     /// Closed or failed; the node does nothing any more.
@@ -19,80 +18,62 @@ pub enum NodeState {
     Live,
 }
 
-/// An event of a node.
 #[derive(Debug)]
 pub enum NodeEvent<'a> {
     State(NodeState),
     /// The node may publish from now on.
     Open {
-        /// Identifier of the node's session in the stream.
         session: u64,
-        /// Number of its next frame.
         next_session_seq: u64,
     },
-    /// A message of any publisher.
     Message(Message<'a>),
-    /// A timer has fired.
     Timer {
-        /// Position in the order.
         sequence: u64,
         /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
-        /// Session that set it.
         owner: u64,
         /// Identifier chosen by the owner.
         timer: u64,
-        /// Deadline, ns since the epoch.
         deadline_ns: u64,
-        /// Whether this node set it.
         own: bool,
     },
     /// The stream's limit of timers is reached: this one is not set. Later messages of its publisher are not delayed.
     TimerRefused {
-        /// Position in the order.
         sequence: u64,
         /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
-        /// Session that asked for it.
         owner: u64,
         /// Identifier chosen by the owner.
         timer: u64,
         /// Requested deadline, ns since the epoch.
         deadline_ns: u64,
-        /// Whether this node asked for it.
         own: bool,
     },
     /// A publisher's session was opened or has ended.
     Session {
-        /// Position in the order.
         sequence: u64,
         /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
         session: u64,
         /// Whether it was opened; otherwise it has ended.
         opened: bool,
-        /// Whether it is this node's.
         own: bool,
     },
     /// The stream is halted: the sequencer takes nothing more from publishers.
     Halted {
-        /// Position in the order.
         sequence: u64,
         /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
-        /// Reason given by the operator.
         reason: &'a str,
     },
     /// The sequencer takes publishers' messages again.
     Resumed {
-        /// Position in the order.
         sequence: u64,
         /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
     },
     /// A feed session has begun; this is its first frame.
     FeedBegan {
-        /// Position in the order.
         sequence: u64,
         /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
@@ -100,7 +81,6 @@ pub enum NodeEvent<'a> {
     },
     /// A feed session has ended; this was its last frame.
     FeedEnded {
-        /// Position in the order.
         sequence: u64,
         /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
@@ -108,9 +88,7 @@ pub enum NodeEvent<'a> {
     },
     /// The stream was faster than this node, which continues from the journal. Nothing is lost.
     Lapped {
-        /// Next sequence to be read.
         sequence: u64,
-        /// Last released sequence.
         released_sequence: u64,
     },
     /// The sequencer takes nothing more from this node until the given time.
@@ -122,14 +100,12 @@ pub enum NodeEvent<'a> {
     Limit,
 }
 
-/// A message of the stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     /// Position of its last frame in the order.
     pub sequence: u64,
     /// Sequenced time, ns since the epoch.
     pub timestamp_ns: u64,
-    /// Session of its publisher.
     pub session: u64,
     /// Publisher's number of its last frame.
     pub session_seq: u64,
@@ -139,7 +115,6 @@ pub struct Message<'a> {
     pub kind: Kind,
     /// Schema id << 16 | template id.
     pub schema: u32,
-    /// Encoding of the payload.
     pub encoding: Encoding,
     /// CRC-32C of the payload of its last frame, as computed by its publisher.
     pub payload_crc: u32,
@@ -148,7 +123,6 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Type of the message.
     #[must_use]
     pub const fn message_type(&self) -> MessageType {
         MessageType { schema: self.schema, encoding: self.encoding }

@@ -9,7 +9,6 @@ use gapless_wire::{Frame, Kind, aligned_length};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Limits and times of a [`FeedReceiver`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeedReceiverOptions {
     /// Memory for early packets, and as much for ordered frames that are not read yet, bytes.
@@ -34,16 +33,13 @@ impl Default for FeedReceiverOptions {
     }
 }
 
-/// Counters of a [`FeedReceiver`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedCounts {
     /// Packets with new frames.
     pub packets: u64,
     /// Packets without new frames: mostly duplicates from the second of two feeds.
     pub packets_doubled: u64,
-    /// Packets that arrived early.
     pub packets_early: u64,
-    /// Packets that were damaged.
     pub packets_damaged: u64,
     /// Packets of other feed sessions.
     pub packets_foreign: u64,
@@ -53,20 +49,17 @@ pub struct FeedCounts {
     pub claims_doubted: u64,
     /// Announcements that the sequencer refuted: they are not its own.
     pub claims_refuted: u64,
-    /// Frames requested again.
     pub frames_requested: u64,
     /// Frames received by a rewind over TCP.
     pub frames_rewound: u64,
 }
 
-/// Puts a feed in order.
 pub struct FeedReceiver {
     options: FeedReceiverOptions,
     /// Feed session that is read; `None` between two.
     feed: Option<Feed>,
     /// Previous feed session: its end is still announced for a while.
     feed_before: Option<FeedSession>,
-    /// Next sequence.
     next: u64,
     /// One after the last sequence that the feed has announced.
     end: u64,
@@ -103,7 +96,6 @@ struct Early {
     count: u64,
 }
 
-/// Requests in flight.
 struct Asked {
     /// Next sequence when the last request was sent, or the last answer arrived.
     next: u64,
@@ -116,7 +108,6 @@ struct Asked {
 }
 
 impl FeedReceiver {
-    /// Starts at `next`, in `feed`.
     #[must_use]
     pub fn new(options: FeedReceiverOptions, feed: Option<Feed>, next: u64) -> Self {
         Self {
@@ -203,14 +194,12 @@ impl FeedReceiver {
         self.foreign_since_progress > 16 || (self.feed.is_none() && self.foreign_since_progress > 0)
     }
 
-    /// Whether a frame can be read.
     #[inline]
     #[must_use]
     pub fn has_frame(&self) -> bool {
         self.read_until < self.ready.len()
     }
 
-    /// Next frame, if there is one.
     #[inline]
     pub fn next_frame(&mut self) -> Option<Frame<'_>> {
         if self.read_until == self.ready.len() {
@@ -514,7 +503,6 @@ impl FeedReceiver {
 const REQUEST_COUNT_MAX: u64 = 1_000;
 /// Number of full answers after which more is requested: frames may have become shorter.
 const FULL_ANSWERS_PER_PROBE: u32 = 256;
-/// Limit on requests in flight.
 const REQUESTS_MAX: u64 = 16;
 
 /// The frame in `bytes`, if it is exactly one undamaged frame with this sequence.

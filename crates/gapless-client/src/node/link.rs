@@ -13,13 +13,11 @@ use std::time::Duration;
 /// State announced by a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connected {
-    /// Stream and incarnation.
     pub identity: StreamIdentity,
     /// Longest frame, bytes.
     pub frame_length_max: usize,
     /// Longest message with the headers and padding of its frames, bytes.
     pub message_bytes_max: usize,
-    /// Last released sequence.
     pub released_sequence: u64,
     /// Sequence at which the node begins to read.
     pub position: u64,
@@ -30,9 +28,7 @@ pub struct Connected {
 /// Position at which a node begins to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// At the first frame of the stream.
     First,
-    /// At this sequence.
     Sequence(u64),
     /// After all existing frames.
     Live,
@@ -55,7 +51,6 @@ impl Start {
         }
     }
 
-    /// Position for a hello.
     #[must_use]
     pub(super) const fn wire_position(self) -> u64 {
         match self {
@@ -68,11 +63,8 @@ impl Start {
     }
 }
 
-/// Result of reading from the stream.
 pub enum LinkRead<'a> {
-    /// The next frame.
     Frame(Frame<'a>),
-    /// No new frame.
     Empty,
     /// The stream was faster: the next frames must be read elsewhere.
     Lapped,
@@ -81,7 +73,6 @@ pub enum LinkRead<'a> {
 /// Result of reading several frames at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkReads {
-    /// Number of frames delivered.
     pub frames: usize,
     /// The stream was faster: the next frames must be read elsewhere.
     pub is_lapped: bool,

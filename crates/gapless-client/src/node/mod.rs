@@ -138,7 +138,6 @@ impl<L: NodeLink> StreamNode<L> {
         }
     }
 
-    /// Current state.
     #[must_use]
     pub const fn state(&self) -> NodeState {
         self.state
@@ -212,7 +211,6 @@ impl<L: NodeLink> StreamNode<L> {
         self.publisher.is_some()
     }
 
-    /// Link to the sequencer.
     #[must_use]
     pub const fn link(&self) -> &L {
         &self.link
@@ -497,7 +495,6 @@ impl<L: NodeLink> StreamNode<L> {
         }
     }
 
-    /// Tries to connect; returns whether it is connected.
     #[cold]
     fn connect(&mut self, take: &mut dyn FnMut(NodeEvent<'_>)) -> Result<bool, ClientError> {
         let now_ns = self.clock.now().monotonic_ns;
@@ -557,7 +554,6 @@ impl<L: NodeLink> StreamNode<L> {
         Ok(())
     }
 
-    /// Receives the sequencer's answers.
     #[inline]
     fn receive(&mut self, now_ns: u64, take: &mut dyn FnMut(NodeEvent<'_>)) -> Result<(), ClientError> {
         let Some(publisher) = &mut self.publisher else {

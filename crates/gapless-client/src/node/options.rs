@@ -5,7 +5,6 @@ use super::publishing_session::PublisherOptions;
 use gapless_log::StreamIdentity;
 use gapless_transport::token::random_token;
 
-/// Options of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamNodeOptions {
     /// Position at which it begins to read.

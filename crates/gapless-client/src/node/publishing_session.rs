@@ -11,7 +11,6 @@ use crate::throttle::{Throttle, TokenBucket};
 use gapless_wire::control::{SessionOpen, SessionOpened};
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind, MessageParts, aligned_length};
 
-/// Options of publishing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublisherOptions {
     /// Identifies the node's session: the same token finds the same session again, also in a restarted process.
@@ -22,7 +21,6 @@ pub struct PublisherOptions {
     pub window_messages: u32,
     /// Memory for them, bytes.
     pub kept_bytes_max: usize,
-    /// Rate limit.
     pub throttle: Option<Throttle>,
     /// Time after which a message that has not come back is resent on a lossy link, ns. Doubled while nothing comes
     /// back, up to 64 times. On a reliable link, frames may still be lost between a relay and its upstream. Then only
@@ -35,7 +33,6 @@ pub(crate) struct PublishingSession {
     options: PublisherOptions,
     session: Option<u64>,
     unacknowledged: ResendBuffer,
-    /// Number of the next frame to send.
     next_to_send: u64,
     /// Last number that the sequencer is known to have.
     accepted: u64,
@@ -120,7 +117,6 @@ impl PublishingSession {
         self.resent
     }
 
-    /// Number of the next frame.
     pub fn next_number(&self) -> u64 {
         self.unacknowledged.next_number()
     }
@@ -222,7 +218,6 @@ impl PublishingSession {
         }
     }
 
-    /// Sets the number of the next derived message.
     pub fn set_next_derived(&mut self, number: u64) {
         self.unacknowledged.restart(number);
         self.next_to_send = number;
@@ -288,7 +283,6 @@ impl PublishingSession {
         (!self.is_attached && is_due).then_some((open, session))
     }
 
-    /// Notes that the open was sent.
     pub const fn open_sent(&mut self, now_ns: u64) {
         self.open_sent_ns = Some(now_ns);
     }
@@ -418,7 +412,6 @@ impl PublishingSession {
         self.stall.take_due_question(self.accepted, now_ns)
     }
 
-    /// Counts the question.
     pub const fn note_asked(&mut self) {
         self.resent += 1;
     }
@@ -445,7 +438,6 @@ impl PublishingSession {
         self.progress_ns = now_ns;
     }
 
-    /// Header of a frame that sets or cancels a timer.
     pub fn timer_header() -> FrameHeader {
         FrameHeader { kind: Kind::TimerRequest, ..FrameHeader::default() }
     }

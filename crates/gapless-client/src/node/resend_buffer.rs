@@ -9,7 +9,6 @@ pub(crate) struct ResendBuffer {
     /// End of the kept bytes. Positions never go back; a position modulo the buffer's length is the offset of its byte.
     tail: u64,
     entries: VecDeque<Entry>,
-    /// Number of the first entry.
     first_number: u64,
     /// Entries that complete a message.
     messages: usize,
@@ -36,7 +35,6 @@ impl ResendBuffer {
         self.entries.is_empty()
     }
 
-    /// Number of kept messages.
     #[inline]
     pub const fn messages(&self) -> usize {
         self.messages
@@ -53,7 +51,6 @@ impl ResendBuffer {
         self.first_number
     }
 
-    /// Number of the next frame.
     #[inline]
     pub fn next_number(&self) -> u64 {
         self.first_number + self.entries.len() as u64

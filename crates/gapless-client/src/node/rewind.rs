@@ -29,23 +29,16 @@ pub enum RewindError {
     /// The received bytes are not SoupBinTCP.
     #[error(transparent)]
     Malformed(#[from] SoupError),
-    /// The login was rejected.
     #[error("the login was rejected: {0:?}")]
     Rejected(RejectReason),
     /// The server starts at another message than requested.
     #[error("the server begins at number {number} of feed session {feed_session}, which is not what it was asked for")]
-    Elsewhere {
-        /// Feed session that it has started.
-        feed_session: FeedSession,
-        /// Number of its first message.
-        number: u64,
-    },
+    Elsewhere { feed_session: FeedSession, number: u64 },
     /// A packet of a kind that is not allowed in this state.
     #[error("a packet came where none of its kind belongs: {0}")]
     OutOfPlace(&'static str),
 }
 
-/// A login request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RewindRequest {
     pub username: Field<6>,
@@ -60,7 +53,6 @@ pub struct RewindRequest {
 struct SoupReading {
     state: LoginState,
     feed_session: FeedSession,
-    /// Number of the next message.
     next_number: u64,
 }
 

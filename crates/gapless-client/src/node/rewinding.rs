@@ -9,7 +9,6 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fd::AsFd;
 use std::net::SocketAddr;
 
-/// Address and credentials of the rewind port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RewindPort {
     pub server: SocketAddr,
@@ -17,7 +16,6 @@ pub(super) struct RewindPort {
     pub password: Field<10>,
 }
 
-/// State of rewinding a feed.
 pub(super) struct Rewinding {
     port: Option<RewindPort>,
     rewind: Option<(Rewind, Feed)>,

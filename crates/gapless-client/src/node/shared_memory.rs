@@ -27,7 +27,6 @@ use std::time::{Duration, Instant};
 /// Options of a node on the sequencer's machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedMemoryOptions {
-    /// Sizes of the rings.
     pub rings: RingSizes,
     /// With several directories, time after which an unresponsive sequencer is left for the next; at most one second. A single sequencer is
     /// waited for, as over a network: its process exists and may continue.
@@ -49,7 +48,6 @@ pub struct SharedMemoryLink {
     /// Directories of the stream; `None` in its own process.
     directories: Option<Addresses<StreamDirectory>>,
     up: Option<SharedMemoryConnection>,
-    /// The hello in progress.
     dialing: Option<Dialing>,
     answer: Vec<u8>,
     next_attempt_ns: u64,
@@ -64,7 +62,6 @@ pub struct SharedMemoryLink {
     reason: Option<String>,
 }
 
-/// Directory of a stream.
 struct StreamDirectory {
     layout: StreamLayout,
     /// Absolute path of its socket, for comparison with the paths that members name.
@@ -91,9 +88,7 @@ struct SharedMemoryConnection {
     reader: ReplayMerge,
     laps: u64,
     quiet_polls: QuietPolls,
-    /// Number of frames sent.
     sent: u64,
-    /// Number of answers received.
     answers: u64,
     silence: Silence,
     notes: ProgressWriter,
@@ -137,11 +132,9 @@ impl SharedMemoryConnection {
 const SILENCE_MAX: Duration = Duration::from_secs(1);
 /// Silence after which [`SharedMemoryLink::connect_failure`] reports that the answer is awaited.
 const SILENCE_TOLD: Duration = Duration::from_millis(500);
-/// Interval of attempts to connect.
 const ATTEMPT_INTERVAL_NS: u64 = 5_000_000;
 
 impl SharedMemoryLink {
-    /// Creates a link to the stream in `directory`.
     #[must_use]
     pub fn new(directory: &Path, options: SharedMemoryOptions) -> Self {
         Self::any(&[directory], options)

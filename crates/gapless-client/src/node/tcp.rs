@@ -24,12 +24,9 @@ use rustix::fd::AsFd;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Options of a connection over TCP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpOptions {
-    /// Command port of the sequencer.
     pub command: SocketAddr,
-    /// Rewind port of the sequencer.
     pub rewind: SocketAddr,
     /// User name of the node.
     pub username: Field<6>,
@@ -41,7 +38,6 @@ pub struct TcpOptions {
 }
 
 impl TcpOptions {
-    /// Default options, for a sequencer at `command` and `rewind`.
     #[must_use]
     pub const fn new(command: SocketAddr, rewind: SocketAddr) -> Self {
         let silence_ns_max = 3_000_000_000;
@@ -49,7 +45,6 @@ impl TcpOptions {
     }
 }
 
-/// Link of a node by TCP.
 pub struct TcpLink {
     options: TcpOptions,
     state: TcpLinkState,
@@ -94,7 +89,6 @@ struct StreamConnection {
     looks: u32,
 }
 
-/// Interval of attempts to connect, ns.
 const ATTEMPT_INTERVAL_NS: u64 = 5_000_000;
 /// Pause after a refusal for lack of room, ns.
 const REFUSED_INTERVAL_NS: u64 = 100_000_000;
@@ -110,7 +104,6 @@ const LOOKS_PER_COMMAND: u32 = 8;
 const WAIT_MAX: Duration = Duration::from_millis(50);
 
 impl TcpLink {
-    /// Creates a link with `options`.
     #[must_use]
     pub const fn new(options: TcpOptions) -> Self {
         Self {

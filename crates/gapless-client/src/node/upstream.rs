@@ -59,7 +59,6 @@ pub(super) fn connected(welcome: &Welcome) -> Connected {
     }
 }
 
-/// Feed session of a welcome.
 pub(super) const fn feed_of(welcome: &Welcome) -> Feed {
     Feed {
         name: welcome.feed_session,

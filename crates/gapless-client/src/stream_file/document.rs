@@ -26,7 +26,6 @@ pub struct Table<'a> {
     asked: Vec<&'static str>,
 }
 
-/// A value of the document.
 pub struct Value<'a> {
     document: &'a Document<'a>,
     /// Full name of its key.
@@ -36,7 +35,6 @@ pub struct Value<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Creates the document `text` of the file `name`.
     #[must_use]
     pub fn new(name: &'a str, text: &'a str) -> Self {
         Self { text, lines: RefCell::new(KeyLines::new(name)) }
@@ -77,7 +75,6 @@ impl<'a> Document<'a> {
         self.lines.borrow().refuse_at(self.line(offset), reason)
     }
 
-    /// Line of `offset`.
     fn line(&self, offset: usize) -> usize {
         let before = &self.text.as_bytes()[..offset.min(self.text.len())];
         before.iter().filter(|byte| **byte == b'\n').count() + 1
@@ -196,7 +193,6 @@ impl<'a> Table<'a> {
         self.entries.iter().map(refuse).collect()
     }
 
-    /// Error for the missing `key`.
     #[must_use]
     pub fn missing(&self, key: &str, expected: &str) -> ClientError {
         let (key, reason) = (self.full_name(key), format!("missing; {expected} is expected"));
@@ -216,13 +212,11 @@ fn full_name(table: &str, key: &str) -> String {
 }
 
 impl<'a> Value<'a> {
-    /// Error with the found and the allowed value.
     #[must_use]
     pub fn expected(&self, allowed: impl std::fmt::Display) -> ClientError {
         self.refuse(format!("{} was found; {allowed}", self.found()))
     }
 
-    /// Error for this value, with `reason`.
     #[must_use]
     pub fn refuse(&self, reason: impl std::fmt::Display) -> ClientError {
         self.document.refuse_at(self.offset, format!("{}: {reason}", self.key))
@@ -251,13 +245,11 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether it is a string.
     #[must_use]
     pub const fn is_text(&self) -> bool {
         matches!(self.value, DeValue::String(_))
     }
 
-    /// Whether it is a list.
     #[must_use]
     pub const fn is_list(&self) -> bool {
         matches!(self.value, DeValue::Array(_))
@@ -333,7 +325,6 @@ impl<'a> Value<'a> {
             .ok_or_else(|| self.expected(format!("whole numbers from {first} to {last} are allowed")))
     }
 
-    /// Integer, if it is one.
     #[must_use]
     pub fn number(&self) -> Option<u64> {
         match &self.value {

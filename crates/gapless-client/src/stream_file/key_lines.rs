@@ -3,7 +3,6 @@
 use crate::ClientError;
 use std::collections::BTreeMap;
 
-/// Lines of a file's keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyLines {
     name: String,
@@ -39,7 +38,6 @@ impl KeyLines {
         self.refuse_at(line, format!("{key}: {reason}"))
     }
 
-    /// Error at `line`.
     #[must_use]
     pub fn refuse_at(&self, line: usize, reason: String) -> ClientError {
         ClientError::Config { place: format!("{}:{line}", self.name), reason }

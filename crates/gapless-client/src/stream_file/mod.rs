@@ -62,10 +62,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A stream as described by its file.
 #[derive(Clone, Debug)]
 pub struct StreamConfig {
-    /// Transport of the stream.
     pub transport: Transport,
     /// Directory of the stream; `None` if it stores nothing.
     pub directory: Option<PathBuf>,
@@ -91,7 +89,6 @@ pub struct StreamConfig {
 pub struct SequencerSettings {
     /// Durability of a frame before any reader sees it.
     pub tier: Option<Tier>,
-    /// Name of the first feed session.
     pub feed_session: Option<FeedSession>,
     /// Longest frame, bytes; by default the maximum of the transport.
     pub frame_length_max: Option<usize>,
@@ -107,11 +104,9 @@ pub struct SequencerSettings {
     pub state_interval_frames: Option<u64>,
     /// Minimum time between two states.
     pub state_interval_min: Option<Duration>,
-    /// Storage of the journal.
     pub journal: JournalSettings,
     pub plan: Option<PlanKind>,
     pub optimize_for: Option<OptimizeFor>,
-    /// CPUs of the sequencer.
     pub sequencer_cpus: Option<CpuMask>,
     /// Rate limit of each publisher.
     pub throttle: Option<Throttle>,
@@ -119,7 +114,6 @@ pub struct SequencerSettings {
     pub batch: Option<bool>,
 }
 
-/// The journal's options in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JournalSettings {
     /// Length of a preallocated segment, bytes.
@@ -130,9 +124,7 @@ pub struct JournalSettings {
     pub zero_initial: Option<bool>,
     /// Whether a new journal's first segment is filled with zeros.
     pub zero_first: Option<bool>,
-    /// Mapped or written.
     pub flush: Option<Flush>,
-    /// Length of the write buffer, bytes.
     pub write_buffer_bytes: Option<usize>,
     /// Rule for deleting old segments.
     pub retention: Retention,
@@ -161,9 +153,7 @@ pub struct NetworkSettings {
     pub packet_length_max: Option<usize>,
     /// Interval of heartbeats on an idle feed, ns.
     pub heartbeat_interval_ns: Option<u64>,
-    /// Interval of a node's reports, ns.
     pub report_interval_ns: Option<u64>,
-    /// Limit on connected nodes.
     pub nodes_max: Option<usize>,
 }
 
@@ -243,7 +233,6 @@ impl StreamConfig {
         StreamNodeOptions { start: self.node.start, publisher, ..StreamNodeOptions::default() }
     }
 
-    /// Options of a node that only reads.
     #[must_use]
     pub fn reading_options(&self) -> StreamNodeOptions {
         StreamNodeOptions::reading(self.node.start)

@@ -25,7 +25,6 @@ const WHOLE_U32: RangeInclusive<u64> = 1..=u32::MAX as u64;
 const LONGEST: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
 const SIZE_MAX: u64 = 1 << 50;
 
-/// Reads all tables of a stream's file.
 pub(super) fn read(file: &mut Table<'_>) -> Result<StreamConfig, ClientError> {
     let mut config = StreamConfig::unnamed();
     stream(file.table("stream")?, &mut config)?;

@@ -3,7 +3,6 @@
 use gapless_agent::monotonic::saturating_ns;
 use std::time::Duration;
 
-/// A unit and its factor.
 type Unit = (&'static str, u64);
 
 const SIZES: &[Unit] = &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)];

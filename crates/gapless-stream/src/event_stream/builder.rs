@@ -32,11 +32,9 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
-/// Capacity of a mailbox, messages.
 const MAILBOX_MESSAGES: usize = 4096;
 /// Counts successful checks, once a second, that the journal's files are still in their places.
 const FILE_CHECKS: &str = "journal.file_checks";
-/// Capacity for counters.
 const COUNTERS_MAX: usize = 256;
 /// Bytes journaled in one batch before they are released.
 const JOURNAL_BATCH_BYTES: usize = 64 << 10;
@@ -60,7 +58,6 @@ pub enum Head {
 }
 
 impl Head {
-    /// Role of the appending agent.
     #[must_use]
     pub const fn role(self) -> AgentRole {
         match self {
@@ -70,7 +67,6 @@ impl Head {
         }
     }
 
-    /// Role of the agent that answers publishers.
     #[must_use]
     pub const fn answering(self) -> AgentRole {
         match self {
@@ -95,7 +91,6 @@ impl Head {
     }
 }
 
-/// A stream under construction.
 pub struct StreamBuilder<'a> {
     options: &'a EventStreamOptions,
     pub layout: Option<StreamLayout>,
@@ -105,9 +100,7 @@ pub struct StreamBuilder<'a> {
     head: Head,
     /// Maximum lengths of a frame and of a message announced to nodes, bytes.
     pub advertised_limits: (usize, usize),
-    /// Counters of the stream's agents.
     pub counters: Counters,
-    /// Assignment of agents to threads.
     pub threads: ThreadAssignment<AgentRole>,
     pub window: Window,
     writer: Option<WindowWriter>,
@@ -115,7 +108,6 @@ pub struct StreamBuilder<'a> {
     opened: Option<OpenedJournal>,
     journal_cursor: Option<GatingCursor>,
     feed_cursor: Option<GatingCursor>,
-    /// Links from the acceptor to the agents.
     pub acceptor_links: AcceptorLinks,
     /// From the sequencer to the agent that answers.
     pub answers: Mailbox<ResponderMessage>,
@@ -130,7 +122,6 @@ pub struct StreamBuilder<'a> {
 
 /// Parts for a head that does its own journaling.
 pub struct OwnJournaling {
-    /// The opened journal.
     pub opened: OpenedJournal,
     /// Cursor of the frames that are appended and not journaled yet.
     pub cursor: GatingCursor,
@@ -143,7 +134,6 @@ pub struct Journaling {
     pub releaser: Option<Releaser>,
     /// The journal's ends for helper threads.
     pub syncer_and_preparer: Option<(Syncer, SegmentPreparer)>,
-    /// Recovery report of opening the journal.
     pub report: Option<RecoveryReport>,
 }
 
@@ -435,7 +425,6 @@ impl<'a> StreamBuilder<'a> {
     }
 }
 
-/// Transports that the stream listens on.
 fn transports(options: &EventStreamOptions) -> Vec<Transport> {
     let by_packets = options.packets.as_ref();
     let packets =

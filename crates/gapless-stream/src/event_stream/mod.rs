@@ -41,7 +41,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Results of recovery at the start.
 #[derive(Clone, Debug, Default)]
 pub struct StreamRecovery {
     pub last_sequence: u64,
@@ -53,7 +52,6 @@ pub struct StreamRecovery {
     pub journal: Option<RecoveryReport>,
 }
 
-/// The driver that polls the agents.
 enum Driver {
     Threads(ThreadGroup),
     /// The caller, through [`EventStream::turn`]. Never locked: the mutex only makes the stream `Sync`.
@@ -202,13 +200,11 @@ impl EventStream {
         ReplayMerge::new(self.window.clone(), journal, sequence)
     }
 
-    /// Results of recovery at the start.
     #[must_use]
     pub const fn recovery(&self) -> &StreamRecovery {
         &self.recovery
     }
 
-    /// Thread plan in effect.
     #[must_use]
     pub const fn plan(&self) -> &ThreadPlan<AgentRole> {
         &self.plan
@@ -220,7 +216,6 @@ impl EventStream {
         self.tier
     }
 
-    /// Stream and incarnation.
     #[must_use]
     pub fn identity(&self) -> StreamIdentity {
         self.window.identity()

@@ -13,7 +13,6 @@ use gapless_wire::{FrameHeader, Kind};
 /// The acceptor counts up from 0 and never reaches this number.
 const DIRECT: ConnectionId = ConnectionId(u32::MAX);
 
-/// Session of the polling caller.
 #[derive(Debug)]
 pub struct DirectSession {
     session: u64,
@@ -21,7 +20,6 @@ pub struct DirectSession {
     is_deferred: bool,
 }
 
-/// Result of a direct command.
 #[derive(Debug)]
 pub enum DirectCommand<'a> {
     /// The transaction is appended; readers see it after [`Ingress::publish`].

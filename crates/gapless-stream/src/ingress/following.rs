@@ -378,7 +378,6 @@ impl Ingress {
         is_detached
     }
 
-    /// One publisher's turn.
     #[inline]
     pub(super) fn turn_of(&mut self, number: usize) -> Result<Turn, StreamError> {
         if self.is_following() || !self.serves || self.publishers[number].away_told_next_ns.is_some() {

@@ -37,7 +37,6 @@ impl ConnectedPublisher {
     }
 }
 
-/// Result of a publisher's turn.
 pub(super) enum Turn {
     /// Number of frames taken.
     Taken(usize),

@@ -79,7 +79,6 @@ impl SpeculativeExecution {
         Ok(())
     }
 
-    /// Bytes of the last transaction.
     #[inline]
     pub fn transaction(&self) -> &[u8] {
         &self.bytes
@@ -94,7 +93,6 @@ impl SpeculativeExecution {
     }
 }
 
-/// Drops a frame of a deferred session.
 #[cold]
 pub(super) fn drop_deferred(speculation: &mut Option<SpeculativeExecution>, frame: &Frame<'_>) {
     if let Some(speculation) = speculation

@@ -14,7 +14,6 @@ use gapless_wire::upstream::{HEADER_LENGTH, PACKET_LENGTH_MAX};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// TCP port for clients of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientPort {
     /// An address of this machine; port 0 picks a free one.
@@ -57,7 +56,6 @@ impl ClientPort {
     }
 }
 
-/// Builds the agent of `port`; returns it with its address.
 pub(crate) fn build(port: &ClientPort, served: &Served<'_>) -> Result<(Box<dyn Agent>, SocketAddr), StreamError> {
     let sessions = ClientSessions::new(
         Transport::Tcp,

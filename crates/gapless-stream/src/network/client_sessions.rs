@@ -26,7 +26,6 @@ use rustc_hash::FxHashMap;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// Admission of nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientSessionOptions {
     /// Users that may connect; if empty, everyone.
@@ -51,7 +50,6 @@ impl Default for ClientSessionOptions {
 }
 
 impl ClientSessionOptions {
-    /// Whether `username` may connect with `password`.
     #[must_use]
     pub fn lets_in(&self, username: &Field<6>, password: &Field<10>) -> bool {
         // Compares every user, so that the timing reveals nothing.
@@ -66,7 +64,6 @@ pub struct ClientSessionCounters {
     pub malformed: Counter,
     /// Packets from peers that were not admitted.
     pub unknown: Counter,
-    /// Nodes that were refused.
     pub refused: Counter,
     /// Published frames for which there was no room.
     pub frames_dropped: Counter,
@@ -89,7 +86,6 @@ impl ClientSessionCounters {
     }
 }
 
-/// An admitted node.
 pub struct ClientSession {
     /// Source address of its packets.
     pub peer: Peer,
@@ -133,7 +129,6 @@ pub struct ClientSessions {
     warnings: Warnings,
 }
 
-/// Result of a hello.
 pub enum Greeting {
     /// Admitted now or before, with this key.
     Admitted(u64),

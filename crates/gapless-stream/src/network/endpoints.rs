@@ -24,7 +24,6 @@ use gapless_wire::{MESSAGE_ALIGNMENT, aligned_length, mold, upstream};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Carrier of the packets.
 #[derive(Clone)]
 pub enum Carrier {
     /// Sockets of the operating system.

@@ -18,7 +18,6 @@ use gapless_wire::mold::PacketWriter;
 use gapless_wire::{Frame, Kind, aligned_length, mold};
 use std::collections::VecDeque;
 
-/// Options of a feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedSenderOptions {
     /// Groups that get every packet: feed A, and B if there are two.
@@ -51,11 +50,9 @@ pub enum FeedChange {
 }
 
 counters! {
-    /// Counters of the agent.
     pub struct FeedCounters {
         /// Packets made; each goes to all targets.
         packets: "feed.packets",
-        /// Frames in them.
         frames: "feed.frames",
         /// Packets that the operating system refused for an address.
         refused: "feed.packets_refused",
@@ -72,7 +69,6 @@ struct Ended {
     next_number: u64,
     /// Times that the end was announced.
     said: u32,
-    /// Next announcement.
     next_ns: u64,
 }
 
@@ -84,7 +80,6 @@ pub struct FeedSender<S> {
     cursor: GatingCursor,
     options: FeedSenderOptions,
     feed: Option<Feed>,
-    /// Number of the feed's next frame.
     next_number: u64,
     /// No other process continues the feed session.
     ends_here: bool,

@@ -18,7 +18,6 @@ use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
 counters! {
-    /// Counters of the agent.
     pub struct ReplayerCounters {
         answered: "replayer.requests_answered",
         frames: "replayer.frames",

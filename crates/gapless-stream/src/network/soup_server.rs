@@ -31,7 +31,6 @@ pub struct SoupServerOptions {
 }
 
 impl SoupServerOptions {
-    /// Default options, for `sessions`.
     #[must_use]
     pub const fn new(sessions: ClientSessionOptions) -> Self {
         Self { sessions, login_timeout_ns: 5_000_000_000, batch_bytes: 128 << 10 }
@@ -39,7 +38,6 @@ impl SoupServerOptions {
 }
 
 counters! {
-    /// Counters of the agent.
     pub struct SoupServerCounters {
         clients: "rewind.clients",
         logins: "rewind.logins",
@@ -59,11 +57,9 @@ counters! {
     }
 }
 
-/// Source of the clients' frames.
 pub struct SoupSource {
     pub window: Window,
     pub feeds: SharedFeeds,
-    /// Makes a reader that starts at a sequence.
     pub make_reader: Box<dyn Fn(u64) -> ReplayMerge + Send>,
     /// Connection that publishes nothing: it wakes the agent for new frames in the window.
     pub news: PublisherLink,
@@ -86,7 +82,6 @@ pub struct SoupServer {
 
 /// A client's receive buffer, bytes: a login, or some heartbeats.
 const INCOMING_BYTES: usize = 1_024;
-/// Interval of checking timers, ns.
 const TIMER_INTERVAL_NS: u64 = 50_000_000;
 /// Longest wait of a stop for clients to receive all frames, ns.
 const CLOSING_NS: u64 = 100_000_000;
@@ -108,7 +103,6 @@ impl SoupServer {
         Ok(Self { server, source, options, counters, now_ns, next_deadline_ns, close_by_ns: None, warnings })
     }
 
-    /// Address that it listens on.
     #[must_use]
     pub const fn local_address(&self) -> SocketAddr {
         self.server.local_address()

@@ -23,7 +23,6 @@ pub struct TcpNetwork {
     pub sessions: ClientSessionOptions,
 }
 
-/// Addresses that a stream listens on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpAddresses {
     /// Address at which nodes publish.

@@ -63,13 +63,10 @@ pub struct TcpGateway {
     warnings: Warnings,
 }
 
-/// Timeout of the hello, ns.
 const HELLO_TIMEOUT_NS: u64 = 5_000_000_000;
-/// Longest packet of answers, bytes.
 const ANSWER_PACKET_LENGTH_MAX: usize = 60_000;
 /// Extra buffer for a welcome or a refusal, bytes.
 const WELCOME_ROOM: usize = 4_096;
-/// Interval of checking timers, ns.
 const TIMER_INTERVAL_NS: u64 = 50_000_000;
 /// Interval of retrying a full ring, ns.
 const STUCK_INTERVAL_NS: u64 = 50_000;
@@ -101,7 +98,6 @@ impl TcpGateway {
         })
     }
 
-    /// Address that it listens on.
     #[must_use]
     pub const fn local_address(&self) -> SocketAddr {
         self.server.local_address()

@@ -42,9 +42,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 counters! {
-    /// Counters of the agent.
     pub struct RelayCounters {
-        /// Last sequence relayed.
         last_sequence: "relay.last_sequence",
         /// Frames published by nodes here.
         frames_up: "relay.frames_up",
@@ -67,15 +65,12 @@ struct RelayedPublisher {
     done: bool,
 }
 
-/// A session of nodes here.
 #[derive(Default)]
 struct Session {
     token: u128,
-    /// Publishers that use it.
     publishers: Vec<ConnectionId>,
 }
 
-/// Connections of the agent.
 pub struct RelayLinks {
     /// From the acceptor.
     pub publishers: Mailbox<PublisherEvent>,
@@ -83,19 +78,16 @@ pub struct RelayLinks {
     pub egress: Egress,
     /// Threads to wake after frames were appended.
     pub downstream: Vec<Waker>,
-    /// Feed sessions, for readers.
     pub feeds: SharedFeeds,
     /// File of the feed sessions, if there is a journal that outlives the process.
     pub(crate) kept_feeds: Option<KeptFeeds>,
     /// Rate limit of each node here; the sequencer sees all of them as one.
     pub throttle: Option<Throttle>,
-    /// Limits on frames and messages.
     pub limits: RelayLimits,
     pub counters: RelayCounters,
 }
 
 impl RelayLinks {
-    /// Records a mark of the stream.
     #[cold]
     fn note(&self, mark: Option<Mark<'_>>, sequence: u64) -> Result<(), StreamError> {
         let mut feeds = self.feeds.lock();

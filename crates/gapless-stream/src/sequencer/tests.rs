@@ -94,7 +94,6 @@ impl World {
         sequence
     }
 
-    /// Fires the due timer.
     fn fire(&mut self, timer: Timer) {
         let payload = TimerFired { timer: timer.timer, deadline_ns: timer.deadline_ns }.to_bytes();
         self.put(of_kind(Kind::Timer, timer.owner, 0, &payload), timer.deadline_ns);

@@ -94,7 +94,6 @@ fn options(directory: &Path, tier: Tier, network: Option<(SocketAddr, SocketAddr
     options
 }
 
-/// The killed process.
 fn sequence(directory: &Path, tier: &str, command: SocketAddr, request: SocketAddr) -> ! {
     let tier = if tier == "sync" { Tier::Sync } else { Tier::Journal };
     let stream = EventStream::start(&options(directory, tier, Some((command, request)))).unwrap();
@@ -108,7 +107,6 @@ fn sequence(directory: &Path, tier: &str, command: SocketAddr, request: SocketAd
     }
 }
 
-/// A killed node.
 fn publish_for_ever(directory: &Path, token: u128) -> ! {
     let link = SharedMemoryLink::new(directory, SharedMemoryOptions::default());
     let mut node = StreamNode::new(link, StreamNodeOptions::with_token(token));
@@ -284,7 +282,6 @@ fn kills_from_outside(random: &mut Random) {
     }
 }
 
-/// Kills the sequencer repeatedly at `point`.
 fn kills_at(tier: &'static str, point: &str, random: &mut Random) {
     let is_rare = point.contains("segment") || point.contains("state") || point == "before_answer";
     let passes = (0..kills_per_point()).map(|_| random.below(if is_rare { 2 } else { 400 }) + 1).collect::<Vec<_>>();

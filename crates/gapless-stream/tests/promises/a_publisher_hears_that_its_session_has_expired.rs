@@ -39,7 +39,6 @@ fn poll(node: &mut StreamNode<SharedMemoryLink>, at_least: Duration) -> Result<V
     Ok(own)
 }
 
-/// All messages of the stream, in order.
 fn all(stream: &EventStream) -> Vec<Vec<u8>> {
     let mut reader = stream.reader(1);
     let mut found = Vec::new();

@@ -55,7 +55,6 @@ fn stream() -> (EventStream, SocketAddr) {
     (stream, network.request)
 }
 
-/// Waits for a packet with a timeout.
 fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> Option<usize> {
     match socket.recv(buffer) {
         Ok(length) => Some(length),

@@ -17,7 +17,6 @@ const TYPE: MessageType = MessageType { schema: 7 << 16 | 1, encoding: Encoding:
 const TRANSPORTS: [&str; 4] = ["shared-memory", "udp", "multicast", "tcp"];
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// File of the stream with `mtu`.
 fn config(directory: &Path, transport: &str, mtu: Option<u16>) -> StreamConfig {
     let mtu = mtu.map_or_else(String::new, |mtu| format!("mtu = {mtu}\n"));
     let mut text = format!(

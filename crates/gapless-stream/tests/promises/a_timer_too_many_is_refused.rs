@@ -17,7 +17,6 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const TYPE: MessageType = MessageType { schema: 3 << 16 | 1, encoding: Encoding::Opaque };
-/// Limit of a stream.
 const TIMERS_MAX: u64 = 1 << 20;
 const NEVER_NS: u64 = u64::MAX / 2;
 

@@ -15,7 +15,6 @@ struct Setting<D> {
     sender: D,
     receivers: Vec<D>,
     target: Peer,
-    /// Limit on unread packets, bytes.
     unread_bytes_max: usize,
     /// Delivers sent packets, if that must be done explicitly.
     let_arrive: Box<dyn Fn()>,

@@ -38,7 +38,6 @@ struct BadNetwork {
     thread: Option<JoinHandle<()>>,
 }
 
-/// A delayed packet.
 struct Delayed {
     due: Instant,
     /// From the proxy's own socket to a node, or from the node's substitute socket to the sequencer.

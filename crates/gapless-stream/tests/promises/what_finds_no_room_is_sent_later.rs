@@ -70,7 +70,6 @@ impl Service {
     }
 }
 
-/// A client whose session is open.
 fn connected() -> (Client, SessionKey, Service) {
     let (ingress, delivery) = (Mailbox::new(8), Mailbox::new(8));
     let links = AcceptorLinks {

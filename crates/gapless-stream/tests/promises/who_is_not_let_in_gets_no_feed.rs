@@ -21,7 +21,6 @@ struct World {
     now_ns: u64,
 }
 
-/// Answer to a hello.
 #[derive(Debug, PartialEq)]
 enum Answer {
     Welcome(u64),
@@ -96,7 +95,6 @@ impl World {
         self.turn(5);
     }
 
-    /// Number of targets of the feed.
     fn targets(&self) -> u64 {
         self.stream.counters().values().into_iter().find(|(label, _)| label == "feed.targets").unwrap().1
     }

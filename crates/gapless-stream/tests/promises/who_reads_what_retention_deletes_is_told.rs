@@ -32,7 +32,6 @@ fn segments(journal: &Path) -> Vec<PathBuf> {
     segments
 }
 
-/// Reads until the node fails; returns the error.
 fn fails<L: NodeLink>(node: &mut StreamNode<L>) -> ClientError {
     let begun = Instant::now();
     loop {

@@ -10,10 +10,8 @@ use gapless_log::StreamIdentity;
 use gapless_wire::mtu::Mtu;
 use std::time::Duration;
 
-/// Parameters of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectOptions {
-    /// Sizes of the rings.
     pub link: RingSizes,
     /// Stream that the service must have; zeros for any.
     pub identity: StreamIdentity,
@@ -23,7 +21,6 @@ pub struct ConnectOptions {
     pub seen: Seen,
     /// MTU of the publisher; without one it takes the stream's.
     pub mtu: Option<Mtu>,
-    /// Timeout of the answer.
     pub timeout: Duration,
 }
 

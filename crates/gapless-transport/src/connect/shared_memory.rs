@@ -96,7 +96,6 @@ pub struct Dialing {
 /// State of a connection in progress.
 pub enum Dialed {
     Connected(Box<PublisherLink>),
-    /// No answer yet.
     Pending(Dialing),
 }
 

@@ -84,23 +84,14 @@ pub trait Datagrams: Send {
 pub enum SendRefused {
     /// No carrier takes a packet of this length.
     #[error("a packet of {packet_bytes} bytes to {peer} is longer than {PACKET_LENGTH_MAX}, the most that UDP carries")]
-    TooLong {
-        packet_bytes: usize,
-        /// Destination.
-        peer: Peer,
-    },
+    TooLong { packet_bytes: usize, peer: Peer },
     /// The route does not take packets of this length.
     #[error("sending to {peer}: {narrow}")]
-    TooNarrow {
-        /// Destination.
-        peer: Peer,
-        narrow: RouteTooNarrow,
-    },
+    TooNarrow { peer: Peer, narrow: RouteTooNarrow },
     #[error("sending a packet of {packet_bytes} bytes to {peer}: {source}")]
     System {
         /// Length of the packet; the longest, if several were sent in one call.
         packet_bytes: usize,
-        /// Destination.
         peer: Peer,
         source: io::Error,
     },

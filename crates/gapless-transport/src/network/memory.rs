@@ -19,9 +19,7 @@ const PACKETS_PER_RECEIVE: usize = 64;
 /// Faults on the way, independent for each packet and receiver. Rates are from 0 (never) to 1 (always).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Faults {
-    /// Rate of loss.
     pub loss: f64,
-    /// Rate of duplication.
     pub duplication: f64,
     /// Rate of holding a packet back, by up to three more delays and at least 1 ns, while later ones pass. The others of the same sender
     /// and receiver keep their order.
@@ -164,13 +162,11 @@ impl MemoryNetwork {
         self.lock().cuts.clear();
     }
 
-    /// Time of the network, ns.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         self.lock().now_ns
     }
 
-    /// Advances the time by `ns`.
     pub fn advance(&self, ns: u64) {
         self.lock().now_ns += ns;
     }
@@ -219,7 +215,6 @@ impl MemorySocket {
         self.network.lock().groups.entry(group).or_default().insert(self.address);
     }
 
-    /// Leaves `group`.
     pub fn leave(&self, group: Peer) {
         if let Some(members) = self.network.lock().groups.get_mut(&group) {
             members.remove(&self.address);
@@ -285,7 +280,6 @@ struct NetworkState {
     counters: MemoryCounters,
 }
 
-/// State of one socket.
 #[derive(Default)]
 struct End {
     queue: BTreeMap<Arrival, Packet>,
@@ -316,7 +310,6 @@ struct Link {
     sent: u64,
     /// Earliest arrival of the next packet that is not held back, so that packets keep their order.
     last_arrival_ns: u64,
-    /// Highest `link_number` delivered.
     delivered: u64,
 }
 

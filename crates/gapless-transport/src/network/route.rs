@@ -19,7 +19,6 @@ pub struct Route {
     pub mtu_bytes: usize,
 }
 
-/// A packet longer than the MTU of its route.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "packets of {packet_bytes} bytes with their IP headers do not pass {}, whose MTU is {}: a larger MTU there, or \
@@ -30,7 +29,6 @@ pub struct Route {
 pub struct RouteTooNarrow {
     /// Length of the packet with its headers, bytes.
     pub packet_bytes: usize,
-    /// Route that does not take it.
     pub route: Route,
 }
 
@@ -57,7 +55,6 @@ impl Route {
         Self::of_connected(&socket)
     }
 
-    /// Route of a connected socket.
     pub(super) fn of_connected(socket: &OwnedFd) -> Option<Self> {
         let local = SocketAddr::try_from(getsockname(socket).ok()?).ok()?.ip();
         let interface = interface_of(local);
@@ -89,7 +86,6 @@ impl fmt::Display for Route {
     }
 }
 
-/// Name of the interface with `address`.
 pub(super) fn interface_of(address: IpAddr) -> Option<String> {
     let has_address = |interface: &nix::ifaddrs::InterfaceAddress| {
         let found = interface.address.as_ref();

@@ -5,10 +5,8 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io;
 use std::net::SocketAddr;
 
-/// Result of one receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// Number of new bytes.
     Bytes(usize),
     Nothing,
     /// The buffer is full; the rest waits until some of it is consumed.

@@ -17,7 +17,6 @@ use std::net::{SocketAddr, TcpListener};
 /// A connection, with the caller's state.
 pub struct Slot<T> {
     pub connection: TcpConnection,
-    /// The caller's state.
     pub state: T,
     may_read: bool,
     may_write: bool,
@@ -120,7 +119,6 @@ impl<T> TcpServer<T> {
         })
     }
 
-    /// Address that it listens on.
     #[must_use]
     pub const fn local_address(&self) -> SocketAddr {
         self.local_address

@@ -180,7 +180,6 @@ impl UdpSocket {
         taken(sent, to, longest)
     }
 
-    /// Sends one packet.
     fn send_one(&mut self, to: Peer, packet: &[u8]) -> io::Result<usize> {
         let sent = self.plainly(packet.len(), |this| this.pass(to, packet));
         taken(sent, to, packet.len())
@@ -325,7 +324,6 @@ impl fmt::Debug for UdpSocket {
     }
 }
 
-/// Address that a socket is bound to.
 fn local_of(socket: &OwnedFd) -> io::Result<Peer> {
     let name = rustix::net::getsockname(socket).and_then(Peer::try_from);
     name.map_err(failed("reading a socket's address".to_owned()))

@@ -7,7 +7,6 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
-/// Options of a [`super::UdpSocket`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UdpOptions {
     /// Address to bind. Port 0: the operating system chooses a free one. With `multicast` only the port counts, which should not be 0 then,
@@ -18,7 +17,6 @@ pub struct UdpOptions {
     pub peer: Option<SocketAddr>,
     /// Group to receive. The socket then receives nothing else, and sockets of other processes may receive the same group at the same port.
     pub multicast: Option<MulticastGroup>,
-    /// Outgoing multicast packets.
     pub multicast_out: MulticastOut,
     /// Size of the operating system's receive buffer, bytes. The system counts its own overhead, which for small packets is several times
     /// their contents. The limit is `net.core.rmem_max`, unless the process is privileged.
@@ -59,7 +57,6 @@ impl UdpOptions {
     }
 }
 
-/// Unspecified address of the family of `address`.
 const fn unspecified_like(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -67,7 +64,6 @@ const fn unspecified_like(address: IpAddr) -> IpAddr {
     }
 }
 
-/// A multicast group to receive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MulticastGroup {
     pub group: IpAddr,
@@ -75,10 +71,8 @@ pub struct MulticastGroup {
     pub interface: Interface,
 }
 
-/// Options of outgoing multicast packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MulticastOut {
-    /// Outgoing interface.
     pub interface: Interface,
     /// Time to live: the number of routers that they may pass, plus one; 1 stays in the local network. 0 to 255.
     pub hops: u8,
@@ -86,12 +80,10 @@ pub struct MulticastOut {
     pub loops_back: bool,
 }
 
-/// A network interface of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Interface {
     /// Chosen by the routing table.
     Default,
-    /// With this address.
     Address(IpAddr),
     /// With this name, for example `eth0`.
     Name(String),

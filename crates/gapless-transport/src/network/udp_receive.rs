@@ -97,7 +97,6 @@ impl Inbox {
         self.counters
     }
 
-    /// Whether the kernel joins packets.
     pub(super) fn joins(&self) -> bool {
         self.joins
     }

@@ -5,15 +5,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Prefix of a shared memory address.
 pub const SHARED_MEMORY_PREFIX: &str = "shm:";
 /// Longest path of a Unix socket in Linux, bytes.
 const PATH_LENGTH_MAX: usize = 107;
 
-/// Address of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// A host and a port.
     Network(SocketAddr),
     /// Unix socket over which the memory is shared.
     SharedMemory(Arc<Path>),

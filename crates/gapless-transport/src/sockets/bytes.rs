@@ -4,12 +4,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
 use std::io;
 
-/// Result of one read of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketRead {
-    /// Number of bytes.
     Bytes(usize),
-    /// No bytes now.
     Nothing,
     /// The other side has ended its stream.
     End,

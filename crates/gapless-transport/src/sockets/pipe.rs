@@ -64,7 +64,6 @@ pub trait Pipe: AsFd + Debug + Send {
     fn finish(&self);
 }
 
-/// A listening address.
 pub trait PipeListener: AsFd + Debug + Send {
     /// Next connection, and its source.
     ///

@@ -16,7 +16,6 @@ pub struct SendQueue {
 }
 
 impl SendQueue {
-    /// Whether no bytes wait.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
@@ -30,7 +29,6 @@ impl SendQueue {
         self.bytes.len() - self.start
     }
 
-    /// Appends `bytes`.
     pub fn push(&mut self, bytes: &[u8]) {
         // Waiting bytes are moved only if they are few compared to the room gained.
         if self.start > self.bytes.len() / 2 && self.bytes.len() + bytes.len() > self.bytes.capacity() {

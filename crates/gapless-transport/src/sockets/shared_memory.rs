@@ -327,7 +327,6 @@ impl SharedListener {
         Ok(listener)
     }
 
-    /// Path that it listens on.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -11,9 +11,7 @@ use std::io::{self, IoSlice};
 /// A byte stream that never blocks.
 #[derive(Debug)]
 pub enum Socket {
-    /// A TCP connection.
     Tcp(TcpSocket),
-    /// TLS over TCP.
     Tls(Box<TlsSocket>),
     /// Two rings in shared memory.
     SharedMemory(Box<SharedSocket>),
@@ -22,7 +20,6 @@ pub enum Socket {
 }
 
 impl Socket {
-    /// A shared memory connection.
     #[must_use]
     pub fn shared(socket: SharedSocket) -> Self {
         Self::SharedMemory(Box::new(socket))

@@ -30,7 +30,6 @@ fn kept(place: u8, in_flight: bool) -> ([u8; 8], bool) {
     ([place; 8], in_flight)
 }
 
-/// Kept command of a number.
 fn command(session: &Session, session_seq: u64) -> ([u8; 8], bool) {
     match session.known(session_seq) {
         Known::Kept { frames, in_flight } => (frames.try_into().unwrap(), in_flight),

@@ -6,10 +6,8 @@ use super::PublishingSession;
 use crate::ClientError;
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 
-/// Progress of closing the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// No close was requested.
     Open,
     /// The close is kept until it comes back.
     Asked,
@@ -92,7 +90,6 @@ impl PublishingSession {
         }
     }
 
-    /// Closes the stray session, after ours is closed.
     #[cold]
     pub(super) fn close_stray(&mut self, now_ns: u64) {
         let Some(Stray { session, next_session_seq }) = self.stray.take() else { return };

@@ -47,7 +47,6 @@ fn copy(accepted: u64) -> PublishingSession {
 
 const FRAME_LENGTH_MAX: usize = 1_000;
 
-/// Publishes a message of `length` bytes at `now_ns`.
 fn publish(publisher: &mut PublishingSession, length: usize, now_ns: u64) -> Result<u64, ClientError> {
     let header = FrameHeader { kind: Kind::Event, ..FrameHeader::default() };
     publisher.publish(header, (length, FRAME_LENGTH_MAX), now_ns, |buffer| {

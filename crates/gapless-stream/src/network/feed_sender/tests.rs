@@ -50,7 +50,6 @@ impl Datagrams for Wire {
     }
 }
 
-/// A stream and its feed.
 struct Stream {
     writer: WindowWriter,
     releaser: Releaser,

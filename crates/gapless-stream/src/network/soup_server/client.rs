@@ -15,7 +15,6 @@ use gapless_wire::soup::{
 };
 use gapless_wire::{Frame, Kind};
 
-/// A client of the rewind port.
 pub(super) struct SoupClient {
     login_state: LoginState,
     heard_ns: u64,
@@ -44,14 +43,12 @@ struct Reading {
     is_over: bool,
 }
 
-/// Result of receiving from a client.
 #[derive(Debug, Default)]
 pub(super) struct Visit {
     pub bytes: usize,
     pub logged_in: bool,
     /// Messages to the server, which are skipped.
     pub ignored: u64,
-    /// Reason of a refused login.
     pub refused: Option<String>,
 }
 
@@ -59,7 +56,6 @@ pub(super) struct Visit {
 pub(super) enum Ending {
     /// The client has closed, or everything was sent.
     Left,
-    /// The client violated the protocol.
     Malformed(String),
     Silent,
     /// The frames that it reads are no longer kept.
@@ -89,7 +85,6 @@ impl SoupClient {
         }
     }
 
-    /// Receives and handles the client's packets.
     #[inline]
     pub fn receive(
         slot: &mut Slot<Self>,

@@ -32,7 +32,6 @@ pub fn missing() -> Option<String> {
     Some(format!("network namespaces cannot be made with unshare and ip: {reason}"))
 }
 
-/// `program`, run inside the namespaces.
 pub fn inside(program: &Path) -> Command {
     let mut command = unshared("exec \"$0\" \"$@\"");
     command.arg(program);

@@ -42,7 +42,6 @@ impl Part {
         Self { name: name.to_owned(), process, input, last: String::new() }
     }
 
-    /// Next line of its output.
     pub fn line(&mut self) -> &str {
         match self.process.next_line() {
             Some(line) => self.last = line,
@@ -82,7 +81,6 @@ fn config(transport: &str, directory: &Path) -> StreamConfig {
     StreamConfig::parse(&text, "stream.toml").unwrap()
 }
 
-/// Runs the part of that name.
 pub fn play(name: &str, transport: &str, directory: &Path) {
     let config = config(transport, directory);
     let is_let_go = Arc::<AtomicBool>::default();

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 
-/// A captured packet.
 #[derive(Clone, Debug)]
 pub struct Caught {
     pub from: SocketAddr,
@@ -15,7 +14,6 @@ pub struct Caught {
 }
 
 impl Caught {
-    /// Whether it belongs to that feed session.
     pub fn is_of(&self, session: &[u8]) -> bool {
         self.payload.starts_with(session)
     }

@@ -21,7 +21,6 @@ const FIELDS: [&str; 14] = [
     "frame.protocols",
 ];
 
-/// A message as tshark decoded it.
 #[derive(Debug)]
 pub struct Message {
     pub sequence: u64,
@@ -29,7 +28,6 @@ pub struct Message {
     pub data: Vec<u8>,
 }
 
-/// A packet as tshark decoded it.
 #[derive(Debug)]
 pub struct Decoded {
     pub session: String,
@@ -43,7 +41,6 @@ pub struct Decoded {
     /// Whether both checksums are right.
     is_whole: bool,
     is_mold: bool,
-    /// Faults that tshark finds in it.
     complaints: Vec<String>,
 }
 
@@ -54,7 +51,6 @@ impl Decoded {
     }
 }
 
-/// Whether it is installed.
 pub fn is_there() -> bool {
     Command::new("tshark").arg("--version").output().is_ok_and(|output| output.status.success())
 }

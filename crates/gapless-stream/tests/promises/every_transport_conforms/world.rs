@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 /// A stream over one transport.
 pub trait World {
-    /// Link of the nodes.
     type Link: NodeLink;
 
     /// Whether a reader that lags 3 MiB has certainly lost frames.
@@ -24,10 +23,8 @@ pub trait World {
     /// suite's timeout, however busy the machine is.
     const THROTTLED_PER_S: u32 = 2;
 
-    /// Starts a stream; `change` changes the options that the transport starts it with.
     fn start(change: impl Fn(&mut EventStreamOptions) + 'static) -> Self;
 
-    /// Creates another link.
     fn link(&mut self) -> Self::Link;
 
     /// Clock of the nodes, if it is not the machine's.
@@ -49,7 +46,6 @@ pub trait World {
     fn turn(&mut self) {}
 }
 
-/// A node, and its events.
 pub struct Party<L> {
     pub node: StreamNode<L>,
     pub messages: Vec<Met>,

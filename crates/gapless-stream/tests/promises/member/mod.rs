@@ -41,7 +41,6 @@ impl Member {
         Self::with(Sequencer::new(rules()))
     }
 
-    /// A member that continues with the state of `sequencer`.
     pub fn with(sequencer: Sequencer) -> Self {
         let options = WindowOptions {
             capacity_bytes: WINDOW_BYTES,
@@ -150,7 +149,6 @@ pub fn frames(bytes: &[u8]) -> Vec<Frame<'_>> {
     frames
 }
 
-/// Puts `frame` into a publisher's ring.
 pub fn send(publisher: &mut PublisherLink, frame: &[u8]) {
     publisher.writer.append(frame).unwrap();
     let _ = publisher.writer.publish();

@@ -16,7 +16,6 @@ pub struct RawPublisher {
     link: PublisherLink,
 }
 
-/// Answer of the sequencer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     Opened { session: u64 },
@@ -98,7 +97,6 @@ impl RawPublisher {
         self.link.writer.is_reader_closed()
     }
 
-    /// Next answer.
     pub fn answer(&mut self) -> Answer {
         self.answer_while(|| {})
     }
@@ -120,7 +118,6 @@ impl RawPublisher {
         }
     }
 
-    /// Opens a session.
     pub fn open(&mut self, token: u128) -> u64 {
         self.open_while(token, || {})
     }

@@ -91,7 +91,6 @@ pub fn refused(stream: &EventStream) -> Vec<(&'static str, Vec<u8>, RefusalReaso
     ]
 }
 
-/// Bytes that are not a packet.
 pub fn malformed() -> Vec<(&'static str, Vec<u8>)> {
     let good = hello(|_| ());
     let longer = |by: usize| [good.clone(), vec![b'a'; by]].concat();

@@ -15,7 +15,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{fmt, io};
 
-/// A certificate, its key, and the authority.
 #[derive(Clone)]
 pub struct MutualTls {
     client: Arc<ClientConfig>,

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 /// Reason why connections cannot be protected as requested.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file is unusable.
     #[error("{} cannot be used for TLS: {reason}", path.display())]
     File { path: PathBuf, reason: String },
     /// A certificate for this name cannot exist.

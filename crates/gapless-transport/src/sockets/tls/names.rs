@@ -5,7 +5,6 @@ use rustls::client::verify_server_name;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::server::ParsedCertificate;
 
-/// Whether a certificate is for this name.
 pub(super) fn is_for(certificate: &CertificateDer<'_>, name: &str) -> bool {
     let Ok(name) = server_name(name) else { return false };
     ParsedCertificate::try_from(certificate).is_ok_and(|parsed| verify_server_name(&parsed, &name).is_ok())
