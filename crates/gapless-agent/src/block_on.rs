@@ -8,7 +8,6 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Instant;
 
-/// Runs a future to completion on this thread.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     match block_on_until(future, None) {
         Some(output) => output,
@@ -52,7 +51,6 @@ impl Wake for Woken {
     }
 }
 
-/// Returns a waker that unparks this thread.
 #[must_use]
 pub fn thread_waker() -> Waker {
     struct Unpark(Thread);

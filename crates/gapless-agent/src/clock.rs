@@ -77,7 +77,6 @@ impl Clock {
         Ok(Self::over(Source::Tsc))
     }
 
-    /// Time set by hand through `time`.
     #[must_use]
     pub fn virtual_time(time: &VirtualTime) -> Self {
         Self::over(Source::Virtual(time.clone()))

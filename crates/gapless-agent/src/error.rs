@@ -6,14 +6,8 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A configuration text cannot be parsed.
     #[error("{what}: expected {expected}, found {found:?}")]
-    Parse {
-        /// The thing being configured.
-        what: &'static str,
-        expected: &'static str,
-        found: String,
-    },
+    Parse { what: &'static str, expected: &'static str, found: String },
     #[error("thread {thread} cannot be started: {source}; check the limits on processes and threads")]
     ThreadStart { thread: String, source: io::Error },
     #[error("panicked: {message}")]
@@ -30,7 +24,6 @@ pub enum Error {
     /// A system call on the counters file failed.
     #[error("counters file {path}: cannot {action}: {source}")]
     CountersIo { path: PathBuf, action: &'static str, source: io::Error },
-    /// The counters file belongs to a process that is alive.
     #[error("counters file {path} belongs to process {pid}, which is alive; choose another path or stop that process")]
     CountersInUse {
         path: PathBuf,
@@ -38,13 +31,7 @@ pub enum Error {
         pid: u32,
     },
     #[error("counters file {path} is damaged at byte {position}: expected {expected}, found {found}")]
-    CountersDamaged {
-        path: PathBuf,
-        /// Offset in the file, bytes.
-        position: u64,
-        expected: String,
-        found: String,
-    },
+    CountersDamaged { path: PathBuf, position: u64, expected: String, found: String },
     /// More counters than the file has room for, or a capacity out of range.
     #[error("counters: {asked} asked for, {limit} is the limit; create the file with a larger capacity")]
     CountersFull { asked: usize, limit: usize },

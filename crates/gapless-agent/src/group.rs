@@ -65,7 +65,6 @@ impl AgentGroup {
         Ok(work)
     }
 
-    /// Arms each agent before the thread parks.
     pub fn arm(&mut self) {
         self.for_each(|agent| agent.arm());
     }

@@ -58,7 +58,6 @@ impl Default for IdleStrategy {
     }
 }
 
-/// Action before the next poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleAction {
     /// There was work: poll again at once.
@@ -118,7 +117,6 @@ impl Idle {
         self.step_without_work(monotonic_ns)
     }
 
-    /// Notes that there was work.
     #[inline]
     pub fn reset(&mut self) {
         self.since_ns = None;

@@ -95,7 +95,6 @@ extern "C" fn handle(signal: libc::c_int, information: *mut libc::siginfo_t, con
     hand_on(signal, information, context);
 }
 
-/// Passes the signal to the previous handler.
 fn hand_on(signal: libc::c_int, information: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let before = BEFORE.get().map_or(libc::SIG_DFL, |before| before.sa_sigaction);
     if before == libc::SIG_DFL || before == libc::SIG_IGN {

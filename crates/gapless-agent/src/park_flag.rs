@@ -21,7 +21,6 @@ pub struct ParkFlag<A: AtomicWord = AtomicU64> {
 }
 
 impl<A: AtomicWord> ParkFlag<A> {
-    /// Creates a flag in the awake state.
     #[must_use]
     pub fn new() -> Self {
         Self { state: A::new(AWAKE) }

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub const PAUSE_NS_MIN: u64 = 2_000;
 
-/// Pauses of one thread so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pauses {
     pub count: u64,
@@ -75,7 +74,6 @@ impl PauseTracker {
         self.idle = idle;
     }
 
-    /// Pauses found so far.
     #[must_use]
     pub const fn pauses(&self) -> Pauses {
         self.pauses

@@ -60,7 +60,6 @@ pub struct AgentSpec<R> {
     pub hot: bool,
     /// Work per message relative to the others: the heaviest gets a thread of its own first.
     pub weight: u32,
-    /// CPUs that the user has chosen for it.
     pub cpus: Option<CpuMask>,
     /// Whether the user wants it on a thread of its own, whatever the plan; for detachable agents.
     pub alone: bool,
@@ -110,7 +109,6 @@ impl<R> AgentSpec<R> {
         self
     }
 
-    /// Sets the CPUs that the user has chosen for it.
     #[must_use]
     pub fn cpus(mut self, cpus: Option<CpuMask>) -> Self {
         self.cpus = cpus;
@@ -136,7 +134,6 @@ pub struct ThreadPlan<R> {
 }
 
 impl<R: Copy + Eq> ThreadPlan<R> {
-    /// Index of the thread that runs the agent of this role.
     #[must_use]
     pub fn thread_of(&self, role: R) -> Option<usize> {
         self.threads.iter().position(|thread| thread.agents.contains(&role))

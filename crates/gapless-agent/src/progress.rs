@@ -32,7 +32,6 @@ pub struct Progress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
     Reached,
-    /// The timeout has passed.
     TimedOut,
     /// The number will not grow any more.
     Ended,

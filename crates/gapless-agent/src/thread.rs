@@ -163,7 +163,6 @@ impl AgentThread {
         self.failures.failure()
     }
 
-    /// Settings that the thread was started with.
     #[must_use]
     pub fn spec(&self) -> &ThreadSpec {
         &self.spec

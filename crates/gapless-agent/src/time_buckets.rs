@@ -33,12 +33,10 @@ pub const fn middle_ns(bucket: usize) -> u64 {
     (from_ns(bucket) + from_ns(bucket + 1)) / 2
 }
 
-/// Label of a bucket's counter, which begins with the prefix.
 pub fn label(prefix: &str, bucket: usize) -> String {
     format!("{prefix}{}", from_ns(bucket))
 }
 
-/// Bucket whose counter has this label.
 pub fn bucket_of(prefix: &str, label: &str) -> Option<usize> {
     label.strip_prefix(prefix)?.parse().ok().map(bucket)
 }

@@ -10,10 +10,8 @@ use gapless_transport::TransportError;
 use gapless_transport::link::ANSWER_LENGTH_MAX;
 use gapless_transport::seen::Seen;
 
-/// An error between a client or a node and its stream.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// A window or ring failed.
     #[error(transparent)]
     Log(#[from] LogError),
     /// The journal failed; the stream takes no more input.
@@ -32,21 +30,11 @@ pub enum ClientError {
     },
     /// A reader lags so far that the frames it needs are no longer kept.
     #[error("frame {sequence} is not held: {reason}")]
-    Lapped {
-        /// Frame that the reader needs.
-        sequence: u64,
-        reason: String,
-    },
+    Lapped { sequence: u64, reason: String },
     #[error("{option}: {reason}")]
-    Option {
-        option: &'static str,
-        /// Fault, and the allowed values.
-        reason: String,
-    },
-    /// A stream's file cannot be read.
+    Option { option: &'static str, reason: String },
     #[error("reading {path}: {source}")]
     File { path: String, source: std::io::Error },
-    /// An invalid stream file.
     #[error("{place}: {reason}")]
     Config {
         /// File and line.
@@ -54,7 +42,6 @@ pub enum ClientError {
         /// Key, found value and allowed values.
         reason: String,
     },
-    /// The contacted member is a follower.
     #[error("this member does not lead; the leader is {}", if leader.is_empty() { "not known" } else { leader })]
     NotLeader {
         /// Addresses of the leader, one a line; empty if they are not known.
@@ -67,7 +54,6 @@ pub enum ClientError {
     NotOpen,
     #[error("the stream is halted; poll until it is resumed")]
     Halted,
-    /// The rate limit is exceeded.
     #[error("published faster than is allowed; try again in {} µs", wait_ns.div_ceil(1000))]
     Throttled {
         /// Time until there is room, ns.
@@ -84,7 +70,6 @@ pub enum ClientError {
         session: u64,
         /// Oldest number that the node may have to resend.
         expected: u64,
-        /// Number that the stream expects.
         found: u64,
     },
     /// The stream has closed a publisher's session with messages in flight: it had expired before they arrived.
@@ -103,7 +88,6 @@ pub enum ClientError {
     OtherHistory {
         /// The service, the sequencer or the relay.
         peer: String,
-        /// Part of the stream that was seen.
         seen: Seen,
         /// Last released sequence of the peer's stream; 0 if that is not known.
         released_sequence: u64,
@@ -113,12 +97,7 @@ pub enum ClientError {
         "{peer} serves stream {:032x} in incarnation {:016x}, not {:032x} in {:016x}",
         found.stream_id, found.incarnation, expected.stream_id, expected.incarnation
     )]
-    OtherStream {
-        /// Address of the other side.
-        peer: String,
-        expected: gapless_log::StreamIdentity,
-        found: gapless_log::StreamIdentity,
-    },
+    OtherStream { peer: String, expected: gapless_log::StreamIdentity, found: gapless_log::StreamIdentity },
     #[error("{}", describe_gone(peer, reason.as_deref()))]
     Disconnected {
         /// Path of the socket, or "this process".
@@ -131,11 +110,7 @@ pub enum ClientError {
     WindowFull { session: u64, window_messages: u32 },
     /// A session cannot be closed while commands have no reply.
     #[error("session {session}: {in_flight} commands have no reply yet; poll for them before closing it")]
-    InFlight {
-        session: u64,
-        /// Number of commands without a reply.
-        in_flight: u32,
-    },
+    InFlight { session: u64, in_flight: u32 },
     #[error("no answer from {peer} to {request} within {timeout_ms} ms")]
     TimedOut { peer: String, request: String, timeout_ms: u64 },
     /// A key of another client, or of a session that was closed or has expired; its token opens a new one.
@@ -186,7 +161,6 @@ pub enum ClientError {
         /// Type found, or the fault.
         reason: String,
     },
-    /// The application's encoder failed.
     #[error("encoding the message: {0}")]
     Encode(String),
     #[error("the service sent {what}")]

@@ -15,7 +15,6 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Whether the frame `sequence` of the stream belongs to it.
     #[must_use]
     pub fn holds(&self, sequence: u64) -> bool {
         sequence >= self.first_sequence && self.last_sequence.is_none_or(|last| sequence <= last)
@@ -82,7 +81,6 @@ impl Feeds {
         self.feeds.last()
     }
 
-    /// All kept feed sessions, oldest first.
     #[must_use]
     pub fn all(&self) -> &[Feed] {
         &self.feeds
@@ -117,7 +115,6 @@ impl SharedFeeds {
         Self { feeds: Arc::new(Mutex::new(feeds)) }
     }
 
-    /// Locks them for reading or changing.
     pub fn lock(&self) -> MutexGuard<'_, Feeds> {
         // No holder leaves the list in an inconsistent state.
         self.feeds.lock().unwrap_or_else(PoisonError::into_inner)

@@ -37,7 +37,6 @@ const COPIED_LENGTH: usize = 16 << 10;
 #[derive(Clone, Copy)]
 pub enum ReplayRead<'a> {
     Frame(Frame<'a>),
-    /// The next frame is not released yet.
     Empty,
 }
 

@@ -42,15 +42,12 @@ pub struct StreamDescription {
     pub mtu: Option<Mtu>,
 }
 
-/// Mailboxes and wakers of the agents that the acceptor notifies.
 #[derive(Clone)]
 pub struct AcceptorLinks {
     pub ingress: Mailbox<PublisherEvent>,
     /// The agent that sends replies.
     pub egress: Mailbox<EgressMessage>,
-    /// Wakes the sequencer's thread.
     pub ingress_waker: Waker,
-    /// Wakes the thread that sends replies.
     pub egress_waker: Waker,
 }
 
@@ -173,7 +170,6 @@ impl Drop for Acceptor {
     }
 }
 
-/// Checks hellos and notifies the agents.
 struct Admission {
     description: StreamDescription,
     links: AcceptorLinks,
@@ -392,7 +388,6 @@ impl Serving {
         peer.send(&answer.to_bytes());
     }
 
-    /// Admits or refuses a publisher.
     fn greet(&mut self, peer: PendingConnection, hello: &Hello) {
         let admission = &self.admission;
         if let Some(reason) = admission.failure() {

@@ -30,14 +30,12 @@ pub enum ControlTarget {
         /// Requests to the sequencer. They overtake all frames in publishers' rings.
         requests: Mailbox<SequencerRequest>,
         outcomes: Mailbox<ControlOutcome>,
-        /// Wakes the sequencer's thread.
         waker: Waker,
     },
     /// Another process: this one relays a stream.
     Elsewhere,
 }
 
-/// Facts about the stream, for the answer to a status request.
 pub struct StreamFacts {
     pub tier: Tier,
     pub transports: Vec<Transport>,
@@ -48,7 +46,6 @@ pub struct StreamFacts {
 
 counters! {
     pub struct ControlCounters {
-        /// Requests that took effect.
         done: "control.done",
         /// Requests that were refused, and malformed first messages.
         refused: "control.refused",
@@ -77,12 +74,10 @@ pub struct ControlServer {
     next_number: u64,
     /// Outcomes from the sequencer for requests that wait for release.
     outcomes: Vec<ControlOutcome>,
-    /// Requests without an outcome yet.
     unheard: usize,
     counters: ControlCounters,
     /// Nodes in other processes of this machine, by ascending connection.
     local_nodes: Vec<LocalNode>,
-    /// Nodes connected over networks.
     status: SharedStatus,
     facts: StreamFacts,
     since: Instant,
@@ -112,7 +107,6 @@ impl ControlServer {
         self.local_nodes.retain(|node| node.connection != connection);
     }
 
-    /// Returns a page of the connected nodes.
     #[must_use]
     pub fn nodes(&self, request: NodesRequest) -> NodesAnswer {
         let released_sequence = self.window.released_sequence();
@@ -185,7 +179,6 @@ impl ControlServer {
         answer(status, self.window.identity(), 0)
     }
 
-    /// Collects outcomes from the sequencer.
     pub fn refresh(&mut self) {
         let ControlTarget::Sequencer { outcomes, .. } = &self.target else { return };
         while let Some(outcome) = outcomes.pop() {

@@ -19,7 +19,6 @@ use std::path::PathBuf;
 /// Directory format that this program writes, and the newest that it reads.
 pub const FORMAT: u32 = 1;
 
-/// Kind, format and last writer of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectoryRecord {
     /// `stream`, `service`, `bus`, `relay` or `member`.
@@ -29,7 +28,6 @@ pub struct DirectoryRecord {
     pub program: String,
 }
 
-/// All kinds of this format.
 const KINDS: [&str; 5] = ["stream", "service", "bus", "relay", "member"];
 /// Prefix of the last line.
 const CHECK: &str = "check ";

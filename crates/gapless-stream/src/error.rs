@@ -13,7 +13,6 @@ pub enum StreamError {
     /// A connection, socket or handshake failed.
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// A window or ring failed.
     #[error(transparent)]
     Log(#[from] LogError),
     /// The journal failed; the stream takes no more input.
@@ -26,18 +25,11 @@ pub enum StreamError {
         source: std::io::Error,
     },
     #[error("{option}: {reason}")]
-    Option {
-        option: &'static str,
-        /// Fault, and the allowed values.
-        reason: String,
-    },
-    /// The file with the sequencer's state cannot be used.
+    Option { option: &'static str, reason: String },
     #[error("{}: {reason}", path.display())]
     State { path: std::path::PathBuf, reason: String },
-    /// An agent has failed and stopped the process's stream.
     #[error(transparent)]
     Stopped(#[from] gapless_agent::AgentFailure),
-    /// Threads or counters could not be created.
     #[error(transparent)]
     Agent(#[from] gapless_agent::Error),
     /// A leader's frame, or a change of roles, that does not fit this member's stream.

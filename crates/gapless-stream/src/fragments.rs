@@ -12,7 +12,6 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::time::Duration;
 
-/// Parts received of one message.
 struct Partial {
     connection: ConnectionId,
     /// Header of the first part.
@@ -48,7 +47,6 @@ const PUT_OFF_MAX: usize = 1024;
 const MESSAGE_OVERHEAD: usize = 256;
 const PART_OVERHEAD: usize = size_of::<Range<usize>>();
 
-/// Result of adding a part.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Collected {
     /// Kept; more parts are missing.
@@ -76,7 +74,6 @@ struct PutOff {
     is_recalled: bool,
 }
 
-/// Unfinished messages of all sessions.
 pub(crate) struct Fragments {
     partial: FxHashMap<u64, Partial>,
     reserved_bytes: usize,
@@ -84,7 +81,6 @@ pub(crate) struct Fragments {
     bytes_max: usize,
     /// Longest message, with headers and padding.
     message_bytes_max: usize,
-    /// Number of unfinished messages of each connection.
     unfinished: FxHashMap<ConnectionId, usize>,
     waiting: Option<Waiting>,
     put_off: FxHashMap<u64, PutOff>,
@@ -107,7 +103,6 @@ impl Fragments {
         }
     }
 
-    /// Number of messages evicted so far.
     pub const fn evicted(&self) -> u64 {
         self.evicted
     }

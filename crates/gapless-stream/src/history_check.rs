@@ -6,16 +6,12 @@ use gapless_log::Window;
 use gapless_transport::seen::Seen;
 use std::path::PathBuf;
 
-/// Contradiction between a stream and a peer's history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contradiction {
     /// The stream ends before the peer's last sequence.
     Ends { released_sequence: u64 },
     /// The frame with that sequence has another time stamp, ns since the epoch.
-    OtherTime {
-        /// Time stamp in this stream.
-        timestamp_ns: u64,
-    },
+    OtherTime { timestamp_ns: u64 },
 }
 
 impl std::fmt::Display for Contradiction {

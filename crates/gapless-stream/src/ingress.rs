@@ -166,7 +166,6 @@ impl Ingress {
         }
     }
 
-    /// State shared with other threads.
     #[must_use]
     pub fn shared(&self) -> Arc<IngressShared> {
         Arc::clone(&self.shared)

@@ -20,7 +20,6 @@ pub struct IngressOptions {
     pub fragments_bytes_max: usize,
     /// Longest message with the headers of its fragments, bytes; at most half of the window.
     pub message_bytes_max: usize,
-    /// Rate limit of each publisher.
     pub throttle: Option<Throttle>,
 }
 
@@ -67,7 +66,6 @@ counters! {
         frames_refused: "sequencer.frames_refused",
         publishers: "sequencer.publishers",
         sessions: "sequencer.sessions",
-        /// Times that a publisher was throttled.
         throttled: "sequencer.throttled",
         /// Idle unfinished messages that were evicted; their publishers resend them.
         messages_evicted: "sequencer.messages_evicted",
@@ -95,7 +93,6 @@ impl IngressCounters {
     }
 }
 
-/// All connections of the agent.
 pub struct IngressLinks {
     /// From the acceptor.
     pub publishers: Mailbox<PublisherEvent>,

@@ -28,7 +28,6 @@ pub struct SyncedEnd {
     pub sequence: u64,
 }
 
-/// Agent between window and journal.
 pub struct Journaler {
     cursor: GatingCursor,
     journal: Journal,
@@ -44,7 +43,6 @@ counters! {
     #[derive(Debug)]
     pub struct JournalerCounters {
         last_sequence: "journaler.last_sequence",
-        /// Bytes journaled since the start.
         bytes: "journaler.bytes",
     }
 }

@@ -20,7 +20,6 @@ pub struct LockedDirectory {
     owner: Option<Owner>,
 }
 
-/// Kind of program that owns a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     Stream,

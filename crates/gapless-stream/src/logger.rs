@@ -5,7 +5,6 @@ use gapless_wire::{Encoding, Kind};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
-/// Output format of a stream's log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// One readable line per event.

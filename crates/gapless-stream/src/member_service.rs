@@ -110,7 +110,6 @@ pub struct ServiceParts<'a> {
     pub counters: &'a Counters,
     pub layout: &'a StreamLayout,
     pub identity: StreamIdentity,
-    /// Syncs the journal to the device.
     pub syncer: Syncer,
     /// Receives the sequence of each snapshot.
     pub watermark: RetentionWatermark,

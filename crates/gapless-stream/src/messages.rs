@@ -24,9 +24,7 @@ pub enum PublisherEvent {
 
 /// From the acceptor to the agent that sends replies.
 pub enum EgressMessage {
-    /// A publisher has connected.
     Opened { connection: ConnectionId, writer: RingWriter, wake: Arc<OwnedFd> },
-    /// A publisher has disconnected.
     Closed { connection: ConnectionId },
 }
 
@@ -91,7 +89,6 @@ pub enum SequencerRequest {
     CancelTimer {
         /// Identifier chosen by the service.
         timer: u64,
-        /// Deadline that the timer was set to.
         deadline_ns: u64,
     },
     /// Stops taking frames from publishers at once; published frames that are not in the stream yet wait. Between two feed sessions it

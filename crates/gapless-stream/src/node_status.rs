@@ -64,7 +64,6 @@ pub struct SharedStatus {
 }
 
 impl SharedStatus {
-    /// Locks the list for reading or changing it.
     pub fn lock(&self) -> MutexGuard<'_, Vec<NodeStatus>> {
         // No holder leaves the list in an inconsistent state.
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)

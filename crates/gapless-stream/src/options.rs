@@ -44,7 +44,6 @@ pub struct EventStreamOptions {
     pub fragments_bytes_max: usize,
     /// Idle time after which a session is closed.
     pub session_expiry: Duration,
-    /// Rate limit of each publisher.
     pub throttle: Option<Throttle>,
     /// Number of frames after which the sequencer's state is written to a file.
     pub state_interval_frames: u64,
@@ -53,7 +52,6 @@ pub struct EventStreamOptions {
     /// Frames taken from one publisher before the others get their turn.
     pub frames_per_poll_max: usize,
     pub plan: PlanKind,
-    /// Goal of the thread plan's tuning.
     pub optimize_for: OptimizeFor,
     pub sequencer_cpus: Option<CpuMask>,
     /// CPUs of the stream's own service, on a member of a cluster.

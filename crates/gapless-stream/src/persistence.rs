@@ -11,7 +11,6 @@ use gapless_transport::tier::Tier;
 use gapless_transport::token::random_token;
 use std::path::Path;
 
-/// Storage of a stream's journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Persistence {
     /// Length of a preallocated segment, bytes.
@@ -26,7 +25,6 @@ pub struct Persistence {
     pub write_buffer_bytes: usize,
     /// Whether every frame is passed to the operating system separately, instead of in batches.
     pub flush_on_commit: bool,
-    /// Rule for deleting old segments.
     pub retention: Retention,
     /// Amount of journal that a start verifies, of the part covered by a state or a snapshot.
     pub check: RecoveryCheck,

@@ -33,7 +33,6 @@ pub enum Decision {
     Malformed(&'static str),
 }
 
-/// Frames that a sequencer accepts, and its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SequencerRules {
     /// Sequenced time without a frame after which a session is closed, ns.
@@ -119,7 +118,6 @@ pub struct Sequencer {
     sessions: FxHashMap<u64, SessionState>,
     tokens: FxHashMap<u128, u64>,
     timers: BTreeSet<Timer>,
-    /// Deadlines of the publishers' timers, by owner and identifier.
     deadlines: FxHashMap<(u64, u64), u64>,
     feeds: Feeds,
     is_halted: bool,
@@ -127,7 +125,6 @@ pub struct Sequencer {
     has_fault_rules: bool,
 }
 
-/// Interval of scanning for expired sessions.
 const EXPIRY_SCAN_INTERVAL_NS: u64 = 1_000_000_000;
 
 impl Sequencer {
@@ -541,7 +538,6 @@ impl Sequencer {
         self.timers.insert(Timer { deadline_ns, owner: 0, timer });
     }
 
-    /// Cancels a timer of the stream's own service.
     pub fn cancel_timer(&mut self, timer: u64, deadline_ns: u64) {
         self.timers.remove(&Timer { deadline_ns, owner: 0, timer });
     }
@@ -565,7 +561,6 @@ impl Sequencer {
         self.fired(timer.owner, TimerFired { timer: timer.timer, deadline_ns: timer.deadline_ns });
     }
 
-    /// Deadline of the next timer, ns since the epoch.
     #[must_use]
     pub fn next_deadline_ns(&self) -> Option<u64> {
         self.timers.first().map(|timer| timer.deadline_ns)

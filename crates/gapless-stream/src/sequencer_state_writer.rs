@@ -32,7 +32,6 @@ pub struct SequencerStateWriter {
     next_ns: u64,
 }
 
-/// Thread that does the writing.
 enum Execution {
     Thread {
         sender: Option<SyncSender<(u64, SequencerState)>>,
@@ -123,7 +122,6 @@ impl SequencerStateWriter {
         sequence >= self.next_sequence && now_ns >= self.next_ns
     }
 
-    /// Makes the next state due at once.
     pub const fn hasten(&mut self) {
         (self.next_sequence, self.next_ns) = (0, 0);
     }

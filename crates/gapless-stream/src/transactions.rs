@@ -4,7 +4,6 @@
 use crate::sequencer::Sequencer;
 use gapless_wire::{FrameHeader, control::TimerFired};
 
-/// Outcome of running a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Execution {
     Done,

@@ -3,7 +3,6 @@
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-/// Addresses of one stream, with the current one.
 pub struct Addresses<A> {
     all: Vec<A>,
     at: usize,

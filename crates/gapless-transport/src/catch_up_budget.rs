@@ -54,7 +54,6 @@ impl CatchUpBudget {
         self.left_bytes > 0
     }
 
-    /// Counts a piece that was sent.
     pub fn spend(&mut self, bytes: usize) {
         self.left_bytes = self.left_bytes.saturating_sub_unsigned(bytes as u64);
     }

@@ -4,23 +4,17 @@ use crate::handshake::Status;
 use crate::seen::Seen;
 use gapless_log::LogError;
 
-/// An error of connecting two processes, or of the connection.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
     #[error(transparent)]
     Log(#[from] LogError),
     #[error("{action}: {source}")]
-    System {
-        /// Attempted action, with the path if there is one.
-        action: String,
-        source: std::io::Error,
-    },
+    System { action: String, source: std::io::Error },
     /// The other side refused the connection, or speaks another protocol.
     #[error("handshake with {peer}: {reason}")]
     Handshake {
         /// Path of the socket, or the address.
         peer: String,
-        /// Status of the answer, if the other side refused.
         status: Option<Status>,
         reason: String,
     },

@@ -51,7 +51,6 @@ const READS_FLAG: u32 = 1;
 #[repr(u32)]
 pub enum Status {
     Welcome = 0,
-    /// The hello asked for another stream.
     OtherStream = 1,
     /// The hello asked for another incarnation: earlier sessions and sequences are invalid here.
     OtherIncarnation = 2,
@@ -82,7 +81,6 @@ impl Status {
     }
 }
 
-/// A publisher's first message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
     pub link: RingSizes,

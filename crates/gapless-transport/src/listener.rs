@@ -50,10 +50,7 @@ struct Connection<A> {
 }
 
 enum Progress<A> {
-    /// No message received yet.
-    Pending {
-        since: Instant,
-    },
+    Pending { since: Instant },
     Accepted(A),
 }
 
@@ -64,7 +61,6 @@ pub struct PendingConnection {
 }
 
 pub enum ListenerEvent<A> {
-    /// A pending connection has sent its first message.
     Message(PendingConnection, Vec<u8>),
     /// An accepted connection is over: its process has died, closed it, or sent another message.
     Closed(A),
@@ -212,7 +208,6 @@ impl<A> Listener<A> {
         }
     }
 
-    /// Whether the socket's file is missing from its directory.
     fn is_removed(&self) -> bool {
         let is_missing =
             |path: &Path| matches!(path.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);

@@ -57,7 +57,6 @@ impl<T> Mailbox<T> {
         waiting + count <= self.queue.capacity
     }
 
-    /// Takes the oldest message.
     #[inline]
     #[must_use]
     pub fn pop(&self) -> Option<T> {

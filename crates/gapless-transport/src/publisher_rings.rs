@@ -11,7 +11,6 @@ use gapless_log::{MemoryKind, RingReader, RingWriter, StreamIdentity, Window, ri
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// Both ends of a new publisher's rings.
 pub struct PublisherRings {
     command_writer: RingWriter,
     reply_reader: RingReader,

@@ -2,13 +2,10 @@
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// Between processes of one machine.
     SharedMemory,
-    /// Packets to each node.
     Udp,
     /// Packets to multicast groups that nodes join.
     Multicast,
-    /// A connection to each node.
     Tcp,
 }
 

@@ -19,7 +19,6 @@ struct Inner {
 }
 
 impl VirtualTime {
-    /// Creates a clock set to these times.
     #[must_use]
     pub fn new(monotonic_ns: u64, wall_ns: u64) -> Self {
         let wall_offset_ns = AtomicI64::new(wall_ns.wrapping_sub(monotonic_ns) as i64);

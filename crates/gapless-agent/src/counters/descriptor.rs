@@ -21,11 +21,9 @@
 
 use std::os::unix::fs::MetadataExt;
 
-/// First bytes of the file.
 pub const MAGIC: [u8; 8] = *b"GPLSCNTR";
 /// The layout described here.
 pub const VERSION: u32 = 1;
-/// Maximum number of counters in a file.
 pub const CAPACITY_MAX: usize = 65_536;
 /// Longest label, bytes.
 pub const LABEL_LENGTH_MAX: usize = RECORD_LENGTH - 4;
@@ -35,9 +33,7 @@ pub const VERSION_OFFSET: usize = 8;
 pub const CAPACITY_OFFSET: usize = 12;
 /// Offset of the number of complete labels.
 pub const USED_OFFSET: usize = 16;
-/// Offset of the owner's process id.
 pub const PID_OFFSET: usize = 20;
-/// Offset of the inode number of the owner's process namespace.
 pub const NAMESPACE_OFFSET: usize = 24;
 pub const HEADER_LENGTH: usize = RECORD_LENGTH;
 pub const RECORD_LENGTH: usize = 128;
@@ -76,7 +72,6 @@ pub fn process_namespace() -> u64 {
     std::fs::metadata("/proc/self/ns/pid").map_or(0, |metadata| metadata.ino())
 }
 
-/// Record of a label that has been checked.
 #[must_use]
 pub(crate) fn label_record(label: &str) -> [u8; RECORD_LENGTH] {
     let mut record = [0; RECORD_LENGTH];

@@ -95,7 +95,6 @@ impl ClientOptions {
     }
 }
 
-/// A publisher of one stream.
 pub struct Client {
     link: PublisherLink,
     /// Addresses for reconnecting; `None` inside the service's process.
@@ -356,13 +355,11 @@ impl Client {
         self.sessions.get(key.index()).filter(|session| session.is_open()).map(Session::next_session_seq)
     }
 
-    /// Number of commands of a session without a reply.
     #[must_use]
     pub fn in_flight(&self, key: SessionKey) -> u32 {
         self.sessions.get(key.index()).map_or(0, Session::in_flight)
     }
 
-    /// Whether a session takes another command now.
     #[inline]
     #[must_use]
     pub fn can_send(&self, key: SessionKey) -> bool {
@@ -641,7 +638,6 @@ impl Client {
         Ok(())
     }
 
-    /// Retries while the ring is full.
     fn send_patiently(
         &mut self,
         deadline: Instant,

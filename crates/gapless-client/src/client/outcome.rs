@@ -234,7 +234,6 @@ impl Client {
         payload_length.div_ceil(self.link.welcome.frame_length_max as usize - HEADER_LENGTH).max(1) as u64
     }
 
-    /// State of a number of an open session.
     fn known(&self, key: SessionKey, session_seq: u64) -> Result<Known<'_>, ClientError> {
         let session = self.session(key)?;
         if session.is_lost() {

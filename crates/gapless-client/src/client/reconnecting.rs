@@ -29,7 +29,6 @@ pub(super) enum ServiceAddress {
         /// Absolute path, for comparison with the paths that members name.
         named: PathBuf,
     },
-    /// Host and port, here or elsewhere.
     Tcp(String),
     ClientEnvironment,
 }
@@ -81,7 +80,6 @@ pub(super) struct Deferred {
     pub frames: VecDeque<Vec<u8>>,
     /// Messages older than the frames, in their order.
     pub messages: VecDeque<DeferredMessage>,
-    /// Sessions that were opened for the first time.
     pub opened: Vec<SessionKey>,
     pub lost: Vec<SessionKey>,
 }

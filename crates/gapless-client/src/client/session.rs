@@ -40,18 +40,19 @@ pub(super) enum Answered {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known<'a> {
     /// A command of this client, with its frames.
-    Kept { frames: &'a [u8], in_flight: bool },
+    Kept {
+        frames: &'a [u8],
+        in_flight: bool,
+    },
     /// An acknowledgement of notices.
     Acknowledgement,
     /// A frame of the longer command with this number.
     PartOf(u64),
     /// In the stream, as it has reported or a reply has shown.
     InStream,
-    /// Not used so far.
     NotSent,
 }
 
-/// A command without a reply.
 #[derive(Clone, Copy)]
 pub(super) struct Unanswered<'a> {
     /// Position among the commands of all sessions of the client.

@@ -12,7 +12,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 const FRAME_LENGTH_MAX: usize = 256;
-/// Longest payload of one frame.
 const PART_LENGTH: usize = FRAME_LENGTH_MAX - HEADER_LENGTH;
 const MESSAGE_LENGTH_MAX: usize = 2_000;
 const RING_BYTES_MIN: usize = 4_096;

@@ -24,7 +24,6 @@ pub(super) struct Silence {
 }
 
 impl Silence {
-    /// Ends the silence: a message has arrived.
     #[inline]
     pub fn end(&mut self) {
         self.since = None;

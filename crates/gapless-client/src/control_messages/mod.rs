@@ -86,13 +86,10 @@ pub enum ControlStatus {
     Ended = 4,
     /// The stream holds a feed session of this name already.
     NameTaken = 5,
-    /// The request was for another stream.
     OtherStream = 6,
-    /// The request was for another incarnation of the stream.
     OtherIncarnation = 7,
     /// Too many requests are waiting.
     Busy = 8,
-    /// The request has an unknown version.
     OtherVersion = 9,
     /// This member of a cluster is a follower; only the leader can be controlled.
     Follower = 10,
@@ -118,7 +115,6 @@ impl ControlStatus {
     }
 }
 
-/// Answer of the sequencer to a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControlOutcome {
     /// Number of the request, in the order of submission.

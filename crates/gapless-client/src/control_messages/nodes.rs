@@ -51,7 +51,6 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 pub const NODES_REQUEST_MAGIC: u64 = u64::from_le_bytes(*b"GAPNODE\x01");
 pub const NODES_ANSWER_MAGIC: u64 = u64::from_le_bytes(*b"GAPROWS\x02");
 pub const NODES_REQUEST_LENGTH: usize = 16;
-/// Maximum number of rows in an answer.
 pub const ROWS_MAX: usize = 128;
 pub const NODES_ANSWER_LENGTH_MAX: usize = HEAD_LENGTH + ROWS_MAX * ROW_LENGTH;
 
@@ -118,7 +117,6 @@ pub struct NodesAnswer {
     pub released_sequence: u64,
     pub process_id: u64,
     pub stream: StreamState,
-    /// Whether more rows follow these.
     pub has_more: bool,
     /// At most [`ROWS_MAX`] rows, by ascending connection.
     pub rows: Vec<NodeRow>,

@@ -28,7 +28,6 @@ pub struct DatagramOptions {
     pub request: Peer,
     /// Rewind port of the sequencer, if it has one: large gaps are then filled over TCP.
     pub rewind: Option<SocketAddr>,
-    /// User name of the node.
     pub username: Field<6>,
     pub password: Field<10>,
     /// Whether a packet may hold several frames.
@@ -82,13 +81,7 @@ pub struct DatagramLink<S: Datagrams> {
 
 enum DatagramLinkState {
     Down,
-    /// A hello was sent.
-    Connecting {
-        nonce: u64,
-        start: Start,
-        sent_ns: u64,
-        came: Option<HelloAnswer>,
-    },
+    Connecting { nonce: u64, start: Start, sent_ns: u64, came: Option<HelloAnswer> },
     Up(Box<DatagramConnection>),
 }
 

@@ -29,7 +29,6 @@ pub enum NodeEvent<'a> {
     Message(Message<'a>),
     Timer {
         sequence: u64,
-        /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
         owner: u64,
         /// Identifier chosen by the owner.
@@ -40,7 +39,6 @@ pub enum NodeEvent<'a> {
     /// The stream's limit of timers is reached: this one is not set. Later messages of its publisher are not delayed.
     TimerRefused {
         sequence: u64,
-        /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
         owner: u64,
         /// Identifier chosen by the owner.
@@ -52,7 +50,6 @@ pub enum NodeEvent<'a> {
     /// A publisher's session was opened or has ended.
     Session {
         sequence: u64,
-        /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
         session: u64,
         /// Whether it was opened; otherwise it has ended.
@@ -62,27 +59,23 @@ pub enum NodeEvent<'a> {
     /// The stream is halted: the sequencer takes nothing more from publishers.
     Halted {
         sequence: u64,
-        /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
         reason: &'a str,
     },
     /// The sequencer takes publishers' messages again.
     Resumed {
         sequence: u64,
-        /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
     },
     /// A feed session has begun; this is its first frame.
     FeedBegan {
         sequence: u64,
-        /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
         feed_session: FeedSession,
     },
     /// A feed session has ended; this was its last frame.
     FeedEnded {
         sequence: u64,
-        /// Sequenced time, ns since the epoch.
         timestamp_ns: u64,
         feed_session: FeedSession,
     },

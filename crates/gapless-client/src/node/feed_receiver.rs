@@ -43,14 +43,12 @@ pub struct FeedCounts {
     pub packets_damaged: u64,
     /// Packets of other feed sessions.
     pub packets_foreign: u64,
-    /// Early packets dropped for lack of room.
     pub packets_dropped: u64,
     /// Announcements that needed confirmation by the sequencer.
     pub claims_doubted: u64,
     /// Announcements that the sequencer refuted: they are not its own.
     pub claims_refuted: u64,
     pub frames_requested: u64,
-    /// Frames received by a rewind over TCP.
     pub frames_rewound: u64,
 }
 
@@ -164,7 +162,6 @@ impl FeedReceiver {
         self.doubt.take_if(|doubt| doubt.end <= self.confirmed);
     }
 
-    /// Counters so far.
     #[must_use]
     pub const fn counts(&self) -> &FeedCounts {
         &self.counts

@@ -70,7 +70,6 @@ pub enum LinkRead<'a> {
     Lapped,
 }
 
-/// Result of reading several frames at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkReads {
     pub frames: usize,

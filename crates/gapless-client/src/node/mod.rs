@@ -90,7 +90,6 @@ pub struct StreamNode<L> {
     publisher: Option<PublishingSession>,
     /// Next sequence.
     position: u64,
-    /// Last frame read.
     seen: Seen,
     /// Sequence after which the node is live.
     live_from: u64,

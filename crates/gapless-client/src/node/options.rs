@@ -7,7 +7,6 @@ use gapless_transport::token::random_token;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamNodeOptions {
-    /// Position at which it begins to read.
     pub start: Start,
     /// Options of publishing; `None` for a node that only reads.
     pub publisher: Option<PublisherOptions>,

@@ -28,7 +28,6 @@ pub struct PublisherOptions {
     pub resend_interval_ns: u64,
 }
 
-/// The session, the messages in flight, and the frames to be sent.
 pub(crate) struct PublishingSession {
     options: PublisherOptions,
     session: Option<u64>,
@@ -112,7 +111,6 @@ impl PublishingSession {
         self.unacknowledged.messages().saturating_sub(usize::from(self.end == End::Asked))
     }
 
-    /// Frames resent so far.
     pub const fn resent(&self) -> u64 {
         self.resent
     }

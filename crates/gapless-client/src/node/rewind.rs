@@ -23,10 +23,8 @@ pub enum RewindError {
     /// The connection failed, or could not be made.
     #[error(transparent)]
     Connection(#[from] io::Error),
-    /// The server has closed the connection.
     #[error("the server has hung up")]
     HungUp,
-    /// The received bytes are not SoupBinTCP.
     #[error(transparent)]
     Malformed(#[from] SoupError),
     #[error("the login was rejected: {0:?}")]
@@ -160,7 +158,6 @@ impl Rewind {
         self.reading.next_number - 1
     }
 
-    /// Whether the server has accepted the login.
     #[must_use]
     pub fn is_accepted(&self) -> bool {
         self.reading.state != LoginState::LoggingIn
@@ -219,7 +216,6 @@ impl Rewind {
         let _ = self.connection.send();
     }
 
-    /// Whether bytes are still to be sent.
     #[must_use]
     pub const fn is_sending(&self) -> bool {
         self.connection.unsent() > 0

@@ -113,7 +113,6 @@ impl Rewinding {
         self.next_attempt_ns = now_ns + ATTEMPT_INTERVAL_NS;
     }
 
-    /// Ends the rewind, which is no longer needed.
     pub fn stop(&mut self) {
         self.rewind = None;
     }

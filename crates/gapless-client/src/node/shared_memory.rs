@@ -24,7 +24,6 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Options of a node on the sequencer's machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedMemoryOptions {
     pub rings: RingSizes,
@@ -42,7 +41,6 @@ impl Default for SharedMemoryOptions {
     }
 }
 
-/// Link of a node on the sequencer's machine.
 pub struct SharedMemoryLink {
     options: SharedMemoryOptions,
     /// Directories of the stream; `None` in its own process.

@@ -28,7 +28,6 @@ use std::time::Duration;
 pub struct TcpOptions {
     pub command: SocketAddr,
     pub rewind: SocketAddr,
-    /// User name of the node.
     pub username: Field<6>,
     pub password: Field<10>,
     /// Silence after which the sequencer counts as gone, ns; it sends a heartbeat each second.
@@ -59,7 +58,6 @@ pub struct TcpLink {
 
 enum TcpLinkState {
     Down,
-    /// A hello was sent.
     Connecting(PendingConnection),
     Up(Box<StreamConnection>),
 }

@@ -47,7 +47,6 @@ pub(super) fn report(position: u64, progress: Option<Progress>, is_live: bool) -
     }
 }
 
-/// Facts of the new connection in a welcome.
 pub(super) fn connected(welcome: &Welcome) -> Connected {
     Connected {
         identity: StreamIdentity { stream_id: welcome.stream_id, incarnation: welcome.incarnation },

@@ -9,7 +9,6 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 use toml::de::{DeTable, DeValue};
 
-/// A text and the lines of its keys.
 pub struct Document<'a> {
     text: &'a str,
     lines: RefCell<KeyLines>,

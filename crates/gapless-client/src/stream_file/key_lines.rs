@@ -11,7 +11,6 @@ pub struct KeyLines {
 }
 
 impl KeyLines {
-    /// Creates an empty map for the file `name`.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self { name: name.to_owned(), lines: BTreeMap::new() }

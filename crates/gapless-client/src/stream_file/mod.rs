@@ -108,7 +108,6 @@ pub struct SequencerSettings {
     pub plan: Option<PlanKind>,
     pub optimize_for: Option<OptimizeFor>,
     pub sequencer_cpus: Option<CpuMask>,
-    /// Rate limit of each publisher.
     pub throttle: Option<Throttle>,
     /// Whether a packet of the feed may hold several frames.
     pub batch: Option<bool>,
@@ -126,7 +125,6 @@ pub struct JournalSettings {
     pub zero_first: Option<bool>,
     pub flush: Option<Flush>,
     pub write_buffer_bytes: Option<usize>,
-    /// Rule for deleting old segments.
     pub retention: Retention,
     /// Amount of journal that a start verifies, of the part covered by a state or a snapshot.
     pub check: Option<RecoveryCheck>,
@@ -160,7 +158,6 @@ pub struct NetworkSettings {
 /// Options of nodes: the same for each, unless a node overrides them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSettings {
-    /// Position at which a node begins to read.
     pub start: Start,
     /// Options of publishing; each node has its own token.
     pub publisher: PublisherOptions,

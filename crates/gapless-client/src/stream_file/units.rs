@@ -17,9 +17,7 @@ const DURATIONS: &[Unit] = &[
     ("d", 86_400_000_000_000),
 ];
 
-/// Allowed values, for messages.
 pub(super) const SIZE_EXPECTED: &str = "a number of bytes, or a text such as \"64 KiB\" (B, KiB, MiB, GiB, TiB)";
-/// Allowed values, for messages.
 pub(super) const DURATION_EXPECTED: &str =
     "a number of seconds, or a text such as \"200 ms\" (ns, us, ms, s, min, h, d)";
 

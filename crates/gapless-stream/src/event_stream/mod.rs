@@ -48,7 +48,6 @@ pub struct StreamRecovery {
     pub state_sequence: u64,
     /// Frames of the journal replayed after it.
     pub frames_replayed: u64,
-    /// Results of opening the journal, with its truncation.
     pub journal: Option<RecoveryReport>,
 }
 
@@ -257,7 +256,6 @@ impl EventStream {
         self.acceptor.as_ref().and_then(|acceptor| acceptor.socket_path())
     }
 
-    /// Errors of pinning the threads.
     #[must_use]
     pub fn pin_warnings(&self) -> Vec<String> {
         self.threads().map(ThreadGroup::pin_warnings).unwrap_or_default()
@@ -270,7 +268,6 @@ impl EventStream {
         self.threads().map(ThreadGroup::pauses).unwrap_or_default()
     }
 
-    /// CPU time used by the stream's agent threads, ns.
     #[must_use]
     pub fn cpu_time_ns(&self) -> u64 {
         self.threads().map_or(0, ThreadGroup::cpu_time_ns)

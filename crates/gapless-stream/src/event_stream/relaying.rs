@@ -26,7 +26,6 @@ use gapless_wire::{Fragment, Kind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Pause between two attempts to connect.
 const ATTEMPT_INTERVAL: Duration = Duration::from_millis(2);
 
 pub(super) fn start(

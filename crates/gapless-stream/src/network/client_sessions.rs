@@ -30,7 +30,6 @@ use std::sync::Arc;
 pub struct ClientSessionOptions {
     /// Users that may connect; if empty, everyone.
     pub users: Vec<Credentials>,
-    /// Limit on connected nodes.
     pub clients_max: usize,
     /// Heartbeat interval of a node, ns; after ten silent intervals the node is dropped.
     pub heartbeat_interval_ns: u64,
@@ -113,7 +112,6 @@ pub struct StreamFacts {
     pub first_retained: Box<dyn Fn() -> u64 + Send>,
 }
 
-/// The nodes of one network.
 pub struct ClientSessions {
     /// Name that tells these nodes from those of other networks.
     network: Transport,
@@ -462,7 +460,6 @@ impl ClientSessions {
         descriptors.extend(self.sessions.values().map(|client| client.link.wake_publisher.as_fd()));
     }
 
-    /// All connected nodes.
     pub fn keys(&self) -> impl Iterator<Item = (u64, Peer)> {
         self.sessions.iter().map(|(key, client)| (*key, client.peer))
     }

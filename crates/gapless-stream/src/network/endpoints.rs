@@ -127,13 +127,11 @@ impl PacketNetwork {
     }
 }
 
-/// Parts of the stream that the agents of a network need.
 pub(crate) struct Served<'a> {
     pub acceptor: Arc<Acceptor>,
     pub window: Window,
     pub feeds: SharedFeeds,
     pub history: HistoryCheck,
-    /// Directory of the journal, if there is one.
     pub journal: Option<PathBuf>,
     pub next_sequence: u64,
     /// The stream ends with this process: no other process continues its feed sessions.

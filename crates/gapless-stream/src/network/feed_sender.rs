@@ -41,7 +41,6 @@ impl Default for FeedSenderOptions {
     }
 }
 
-/// Nodes that join and leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeedChange {
     /// Sends every packet to this address too.

@@ -11,7 +11,6 @@ use gapless_transport::network::datagrams::{Datagrams, Peer};
 use gapless_wire::upstream::{Body, UpstreamPacket};
 use rustix::fd::BorrowedFd;
 
-/// The agent of the command port.
 pub struct Gateway<S> {
     socket: S,
     sessions: ClientSessions,

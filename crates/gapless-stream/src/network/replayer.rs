@@ -28,7 +28,6 @@ counters! {
     }
 }
 
-/// The agent of the request port.
 pub struct Replayer<S> {
     socket: S,
     /// Recently used readers, the latest first: requests of one node follow each other.

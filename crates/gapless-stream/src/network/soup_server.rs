@@ -67,7 +67,6 @@ pub struct SoupSource {
     pub ends_here: bool,
 }
 
-/// Agent of the rewind port.
 pub struct SoupServer {
     server: TcpServer<SoupClient>,
     source: SoupSource,

@@ -27,7 +27,6 @@ counters! {
     }
 }
 
-/// State of a connection to the command port.
 enum Caller {
     /// Silent since this time.
     Anonymous { since_ns: u64 },
@@ -42,14 +41,12 @@ enum Caller {
     Leaving { until_ns: Option<u64> },
 }
 
-/// Reason for closing a connection.
 enum Ending {
     Left,
     Malformed(String),
     Silent,
 }
 
-/// Agent of the command port over TCP.
 pub struct TcpGateway {
     server: TcpServer<Caller>,
     sessions: ClientSessions,

@@ -80,7 +80,6 @@ impl KeptFeeds {
         feeds
     }
 
-    /// Replaces the contents of the file with `feeds`.
     pub fn write(&self, feeds: &Feeds) -> Result<(), StreamError> {
         let line = |feed: &Feed| {
             let last = feed.last_sequence.map_or_else(|| "-".to_owned(), |last| last.to_string());

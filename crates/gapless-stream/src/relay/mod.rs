@@ -44,7 +44,6 @@ use std::time::Duration;
 counters! {
     pub struct RelayCounters {
         last_sequence: "relay.last_sequence",
-        /// Frames published by nodes here.
         frames_up: "relay.frames_up",
         /// Nodes here.
         publishers: "relay.publishers",
@@ -115,7 +114,6 @@ pub struct Relay {
     sessions: FxHashMap<u64, Session>,
     /// Frames of an incomplete message; only whole messages are published.
     unpublished: usize,
-    /// Last frame in the window.
     seen: Seen,
     /// A frame that waits for room in the window.
     pending: Vec<u8>,
@@ -170,7 +168,6 @@ impl Relay {
         }
     }
 
-    /// State shared with other threads.
     #[must_use]
     pub fn shared(&self) -> Arc<IngressShared> {
         Arc::clone(&self.shared)

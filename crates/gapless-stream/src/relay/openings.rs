@@ -4,7 +4,6 @@
 use gapless_transport::link::ConnectionId;
 use rustc_hash::FxHashMap;
 
-/// Asking publishers, by token.
 #[derive(Default)]
 pub(crate) struct Openings {
     asked: FxHashMap<u128, Opening>,

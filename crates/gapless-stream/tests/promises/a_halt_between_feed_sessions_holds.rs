@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 const TYPE: MessageType = MessageType { schema: 3 << 16 | 1, encoding: Encoding::Opaque };
 
-/// A node and its events, as words.
 struct Party {
     node: StreamNode<SharedMemoryLink>,
     met: Vec<String>,

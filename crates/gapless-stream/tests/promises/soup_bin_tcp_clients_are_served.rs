@@ -373,7 +373,6 @@ fn slow_client_costs_no_other() {
     assert_eq!(counter(&world.stream, "rewind.malformed"), 0);
 }
 
-/// A stream whose time is moved by hand.
 struct ByHand {
     stream: EventStream,
     now_ns: u64,

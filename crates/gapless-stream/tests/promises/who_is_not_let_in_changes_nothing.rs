@@ -123,7 +123,6 @@ impl World {
         }
     }
 
-    /// Counters of these agents.
     fn counts(&self, prefixes: &[&str]) -> BTreeMap<String, u64> {
         let values = self.stream.counters().values();
         values.into_iter().filter(|(label, _)| prefixes.iter().any(|prefix| label.starts_with(prefix))).collect()

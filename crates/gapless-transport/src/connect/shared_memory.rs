@@ -93,7 +93,6 @@ pub struct Dialing {
     begun: Instant,
 }
 
-/// State of a connection in progress.
 pub enum Dialed {
     Connected(Box<PublisherLink>),
     Pending(Dialing),
@@ -118,7 +117,6 @@ impl Dialing {
         Ok(Self { socket, peer, options: *options, process, begun: Instant::now() })
     }
 
-    /// Time that the answer has been waited for.
     #[must_use]
     pub fn waited(&self) -> Duration {
         self.begun.elapsed()
@@ -136,7 +134,6 @@ impl Dialing {
         self.process.map_or_else(|| "somebody is there and does not answer".to_owned(), PeerProcess::silence)
     }
 
-    /// Error of a caller that gives up.
     #[must_use]
     pub fn timed_out(&self) -> TransportError {
         self.options.timed_out(&self.whom())

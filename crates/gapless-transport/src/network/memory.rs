@@ -56,14 +56,12 @@ pub struct MemoryCounters {
     pub sent: u64,
     /// Given to receivers, including copies and damaged ones.
     pub delivered: u64,
-    /// Lost because of [`Faults::loss`].
     pub lost: u64,
     pub duplicated: u64,
     /// Damaged, whether delivered or not.
     pub corrupted: u64,
     /// Delivered after a packet that was sent later from the same sender to the same receiver; copies do not count.
     pub reordered: u64,
-    /// Sent over a cut link.
     pub cut: u64,
     /// Dropped by the receiver's full queue.
     pub overflowed: u64,
@@ -188,7 +186,6 @@ impl MemoryNetwork {
         self.lock().ends.values().filter_map(|end| end.queue.first_key_value()).map(|(key, _)| key.arrival_ns).min()
     }
 
-    /// Fates of the packets so far.
     #[must_use]
     pub fn counters(&self) -> MemoryCounters {
         self.lock().counters

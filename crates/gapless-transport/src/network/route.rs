@@ -10,7 +10,6 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
-/// A route out of this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     /// Name of the interface; the address of this host if no interface has it.

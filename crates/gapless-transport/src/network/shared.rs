@@ -6,7 +6,6 @@ use rustix::fd::BorrowedFd;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A carrier that several agents use.
 pub struct SharedDatagrams<S> {
     carrier: Arc<Mutex<S>>,
     /// Descriptor of the same socket, which can be waited for without the lock.

@@ -42,7 +42,6 @@ impl ByteQueue {
         }
     }
 
-    /// Free room as one slice.
     #[inline]
     fn room(&mut self) -> &mut [u8] {
         // Waiting bytes are moved only if they are few compared to the room gained.
@@ -100,7 +99,6 @@ impl TcpConnection {
         Self { socket, peer, incoming, outgoing }
     }
 
-    /// Address of the other side.
     #[must_use]
     pub const fn peer(&self) -> SocketAddr {
         self.peer
@@ -158,7 +156,6 @@ impl TcpConnection {
         self.incoming.consume(length);
     }
 
-    /// Free room of the send buffer.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
         self.outgoing.room()
@@ -182,7 +179,6 @@ impl TcpConnection {
         true
     }
 
-    /// Number of bytes still to be sent.
     #[inline]
     #[must_use]
     pub const fn unsent(&self) -> usize {
@@ -209,7 +205,6 @@ impl TcpConnection {
         self.socket.finish();
     }
 
-    /// Drops all received bytes.
     pub fn discard_incoming(&mut self) {
         let length = self.incoming.waiting().len();
         self.incoming.consume(length);

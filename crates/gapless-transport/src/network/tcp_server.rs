@@ -14,7 +14,6 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpListener};
 
-/// A connection, with the caller's state.
 pub struct Slot<T> {
     pub connection: TcpConnection,
     pub state: T,
@@ -59,7 +58,6 @@ pub struct Came {
     pub refused: u64,
 }
 
-/// A listening port and its connections.
 pub struct TcpServer<T> {
     listener: TcpListener,
     local_address: SocketAddr,
@@ -68,7 +66,6 @@ pub struct TcpServer<T> {
     connections: usize,
     connections_max: usize,
     next_look_ns: u64,
-    /// Time of the last event.
     heard_ns: u64,
     /// Whether connections may be waiting at the port.
     may_accept: bool,

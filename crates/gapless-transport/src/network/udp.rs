@@ -96,7 +96,6 @@ impl UdpSocket {
         Offload { send: self.joins, receive: self.inbox.joins() }
     }
 
-    /// Counts of packets that were not delivered.
     #[must_use]
     pub fn counters(&self) -> UdpCounters {
         self.inbox.counters()

@@ -49,7 +49,6 @@ pub(super) struct Inbox {
     counters: UdpCounters,
 }
 
-/// Senders whose packets are accepted.
 #[derive(Clone, Copy)]
 struct Senders {
     /// Only the peer, if there is one.

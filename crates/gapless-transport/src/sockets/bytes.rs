@@ -8,7 +8,6 @@ use std::io;
 pub enum SocketRead {
     Bytes(usize),
     Nothing,
-    /// The other side has ended its stream.
     End,
 }
 

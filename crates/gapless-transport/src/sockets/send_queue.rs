@@ -22,7 +22,6 @@ impl SendQueue {
         self.bytes.len() == self.start
     }
 
-    /// Number of waiting bytes.
     #[inline]
     #[must_use]
     pub const fn length(&self) -> usize {

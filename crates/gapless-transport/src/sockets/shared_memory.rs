@@ -43,7 +43,6 @@ const PREFIX_LENGTH: usize = 8;
 const PIECE_BYTES_MAX: usize = 32 << 10;
 const BACKLOG: i32 = 16;
 
-/// One side of a connection.
 pub struct SharedSocket {
     socket: OwnedFd,
     /// `None` until they have arrived.

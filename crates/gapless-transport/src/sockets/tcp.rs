@@ -19,7 +19,6 @@ pub fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     listener.accept()
 }
 
-/// A TCP connection that never blocks.
 #[derive(Debug)]
 pub struct TcpSocket(OwnedFd);
 

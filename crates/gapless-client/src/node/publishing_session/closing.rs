@@ -11,7 +11,6 @@ pub(super) enum End {
     Open,
     /// The close is kept until it comes back.
     Asked,
-    /// The close has come back.
     Closed,
 }
 

@@ -52,7 +52,6 @@ pub(super) struct Visit {
     pub refused: Option<String>,
 }
 
-/// Reason for no longer serving a client.
 pub(super) enum Ending {
     /// The client has closed, or everything was sent.
     Left,

@@ -13,7 +13,6 @@ const OWN_RUN: &str = "mount -t tmpfs tmpfs /run";
 const TRIAL: &str = "ip netns add a && ip netns add b && ip link add va netns a type veth peer name vb netns b \
                      && ip netns exec a true";
 
-/// Address of the sequencer's end.
 pub const LEFT: &str = "10.99.0.1";
 
 fn unshared(script: &str) -> Command {

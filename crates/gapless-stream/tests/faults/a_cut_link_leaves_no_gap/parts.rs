@@ -108,7 +108,6 @@ fn sequence(config: &StreamConfig, is_let_go: &AtomicBool) {
     println!("{}", stream.stop().unwrap());
 }
 
-/// Messages that a node has read.
 #[derive(Default)]
 struct Met {
     messages: u64,

@@ -10,7 +10,6 @@ use gapless_stream::options::EventStreamOptions;
 use gapless_wire::Encoding;
 use std::time::{Duration, Instant};
 
-/// A stream over one transport.
 pub trait World {
     type Link: NodeLink;
 
@@ -53,7 +52,6 @@ pub struct Party<L> {
     pub states: Vec<NodeState>,
 }
 
-/// A message that a node has read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Met {
     pub sequence: u64,

@@ -24,7 +24,6 @@ pub struct World {
     pub stream: EventStream,
     /// Members of the group.
     pub nodes: Vec<StreamNode<DatagramLink<MemorySocket>>>,
-    /// Number of messages that each has read.
     pub read: Vec<u64>,
 }
 

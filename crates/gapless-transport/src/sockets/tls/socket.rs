@@ -11,7 +11,6 @@ use std::io::{IoSlice, Read, Write};
 /// Limit on encrypted bytes that the connection has not taken yet.
 const BUFFER_BYTES_MAX: usize = 256 << 10;
 
-/// A TLS connection that never blocks.
 #[derive(Debug)]
 pub struct TlsSocket {
     tcp: TcpSocket,
