@@ -1,7 +1,7 @@
 //! `Agent`: one stage of a node, with one non-blocking `poll`.
 //!
-//! Implemented by every stage in higher crates; called only by [`crate::AgentGroup`]. An agent never starts threads, never sleeps and never
-//! reads a clock: time comes in as [`Now`].
+//! Implemented by every stage in higher crates; called only by [`crate::AgentGroup`]. An agent never starts threads,
+//! never sleeps and never reads a clock: time comes in as [`Now`].
 
 use std::os::fd::BorrowedFd;
 
@@ -10,7 +10,8 @@ use std::os::fd::BorrowedFd;
 pub struct Now {
     /// Monotonic time, ns. For timeouts; only differences are meaningful.
     pub monotonic_ns: u64,
-    /// Nanoseconds since 1970-01-01 UTC: monotonic time, anchored to the wall clock and slowly slewed to it. For time stamps.
+    /// Nanoseconds since 1970-01-01 UTC: monotonic time, anchored to the wall clock and slowly slewed to it. For time
+    /// stamps.
     pub epoch_ns: u64,
 }
 
@@ -52,33 +53,36 @@ pub trait Agent: Send {
 
     /// Does a bounded amount of work and returns how much (in any unit; 0 for none). Never blocks.
     ///
-    /// A return of 0 lets the thread idle, so periodic housekeeping (a heartbeat, a statistic) counts as 0: otherwise each heartbeat would
-    /// cost an idle period of spinning.
+    /// A return of 0 lets the thread idle, so periodic housekeeping (a heartbeat, a statistic) counts as 0: otherwise
+    /// each heartbeat would cost an idle period of spinning.
     ///
     /// # Errors
     /// A fatal error. It ends the thread and closes its agents.
     fn poll(&mut self, now: Now) -> Result<usize, AgentError>;
 
-    /// Called before the thread parks: announce in shared memory that wake-ups are needed. Any ordering will do, because the thread fences
-    /// after all agents are armed. One more poll follows before the thread waits, so that concurrent events are not missed.
+    /// Called before the thread parks: announce in shared memory that wake-ups are needed. Any ordering will do,
+    /// because the thread fences after all agents are armed. One more poll follows before the thread waits, so that
+    /// concurrent events are not missed.
     fn arm(&mut self) {}
 
     /// Called when the thread is awake again: withdraw the announcement of `arm`.
     fn disarm(&mut self) {}
 
-    /// Adds the descriptors that become readable when the agent has work: they end the thread's wait like a wake-up. Called after the last
-    /// poll before the thread waits.
+    /// Adds the descriptors that become readable when the agent has work: they end the thread's wait like a wake-up.
+    /// Called after the last poll before the thread waits.
     fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
         let _ = descriptors;
     }
 
-    /// Monotonic time, ns, at which the agent must be polled even without a wake-up. Called after the last poll before the thread waits.
+    /// Monotonic time, ns, at which the agent must be polled even without a wake-up. Called after the last poll before
+    /// the thread waits.
     fn next_deadline_ns(&self) -> Option<u64> {
         None
     }
 
-    /// Stops taking input; everything taken must still be finished. Called once, in the order of the thread's agents; each is polled until
-    /// [`Agent::is_drained`] before the next is closed. Also called, without draining, after another agent has failed.
+    /// Stops taking input; everything taken must still be finished. Called once, in the order of the thread's agents;
+    /// each is polled until [`Agent::is_drained`] before the next is closed. Also called, without draining, after
+    /// another agent has failed.
     ///
     /// # Errors
     /// An error while closing.

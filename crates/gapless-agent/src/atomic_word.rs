@@ -1,7 +1,7 @@
 //! Atomics for which this crate's ordering arguments are written.
 //!
-//! [`crate::park_flag`] and [`crate::latch`] are generic over [`AtomicWord`], so that loom checks the shipped code itself. No other module
-//! uses it.
+//! [`crate::park_flag`] and [`crate::latch`] are generic over [`AtomicWord`], so that loom checks the shipped code
+//! itself. No other module uses it.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 

@@ -1,5 +1,5 @@
-//! [`open`], [`read`], [`create`], [`remove`], [`rename`]: files by path, opened as by [`Folder`]. Links and files placed by another user
-//! are not trusted, no operation blocks, and every read has a limit.
+//! [`open`], [`read`], [`create`], [`remove`], [`rename`]: files by path, opened as by [`Folder`]. Links and files
+//! placed by another user are not trusted, no operation blocks, and every read has a limit.
 
 use crate::folder::Folder;
 use rustix::fs::{Mode, OFlags};
@@ -46,8 +46,9 @@ pub fn open_or_create(path: &Path, mode: u32) -> io::Result<File> {
     Err(io::Error::other("others remove it again and again"))
 }
 
-/// Creates a file for reading and writing, replacing a file of that name. A link of that name is not followed; other hard links of a
-/// replaced file keep its contents. In another user's folder the new file is given to that user, if this process may do that.
+/// Creates a file for reading and writing, replacing a file of that name. A link of that name is not followed; other
+/// hard links of a replaced file keep its contents. In another user's folder the new file is given to that user, if
+/// this process may do that.
 ///
 /// # Errors
 /// An error of the operating system.
@@ -100,7 +101,8 @@ pub fn read_from(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
     if read > bytes_max { too_long(read) } else { Ok(bytes) }
 }
 
-/// Replaces a file by one with these bytes. It is written under a name ending in `.new` first. Syncs nothing to the device.
+/// Replaces a file by one with these bytes. It is written under a name ending in `.new` first. Syncs nothing to the
+/// device.
 ///
 /// # Errors
 /// As for [`create`].

@@ -1,8 +1,9 @@
 //! `Clock`: monotonic time for timeouts, and epoch time that is not disturbed by jumps of the wall clock (decision D8).
 //!
-//! Read once per duty cycle, and by drivers that measure latency. The timeline is a chain of linear pieces. Every half second it is renewed
-//! by the first reader that finds the current piece expired. Each piece begins at the end of the last one, and slews towards the wall clock
-//! by at most [`SLEW_PPM_MAX`]. Clones share the pieces. Higher crates must never read the system's clocks themselves.
+//! Read once per duty cycle, and by drivers that measure latency. The timeline is a chain of linear pieces. Every half
+//! second it is renewed by the first reader that finds the current piece expired. Each piece begins at the end of the
+//! last one, and slews towards the wall clock by at most [`SLEW_PPM_MAX`]. Clones share the pieces. Higher crates must
+//! never read the system's clocks themselves.
 
 mod source;
 mod timeline;
@@ -49,8 +50,8 @@ pub enum ClockKind {
 #[derive(Debug)]
 pub struct Clock {
     shared: Arc<SharedClock>,
-    /// Greatest readings so far. A clone that has just seen a piece expire may get the new piece of another reader, which began a moment
-    /// earlier and runs slower.
+    /// Greatest readings so far. A clone that has just seen a piece expire may get the new piece of another reader,
+    /// which began a moment earlier and runs slower.
     last: Cell<Now>,
 }
 
@@ -121,8 +122,9 @@ impl Clock {
         self.now().monotonic_ns
     }
 
-    /// Raw counter, for measuring short intervals: the cheapest reading. [`Clock::ticks_to_ns`] converts a difference to nanoseconds. The
-    /// processor may read the time stamp counter a few nanoseconds early, while earlier instructions are in flight.
+    /// Raw counter, for measuring short intervals: the cheapest reading. [`Clock::ticks_to_ns`] converts a difference
+    /// to nanoseconds. The processor may read the time stamp counter a few nanoseconds early, while earlier
+    /// instructions are in flight.
     #[inline]
     #[must_use]
     pub fn ticks(&self) -> u64 {

@@ -1,9 +1,9 @@
 //! Counters that cost almost nothing to update and that another process can read.
 //!
-//! Agents own [`Counter`]s and store to them while messages flow: one relaxed store to a cache line of its own, no lock, no system call.
-//! [`CountersReader`], in any process, copies the file. The layout is in [`descriptor`]. [`Counters::create`] counts in a mapping of the
-//! file. [`CountersWriter`] copies counts from memory into the file, so that damage to the file cannot end the counting process. No other
-//! process maps the file.
+//! Agents own [`Counter`]s and store to them while messages flow: one relaxed store to a cache line of its own, no
+//! lock, no system call. [`CountersReader`], in any process, copies the file. The layout is in [`descriptor`].
+//! [`Counters::create`] counts in a mapping of the file. [`CountersWriter`] copies counts from memory into the file, so
+//! that damage to the file cannot end the counting process. No other process maps the file.
 
 pub mod descriptor;
 mod file;
@@ -25,8 +25,8 @@ use file::OwnedFile;
 pub use reader::CountersReader;
 pub use writer::{CountersWriter, WrittenCounters};
 
-/// A set of counters, in a file or in memory. Dropping it removes the file; counters still in use stay valid, but other processes no longer
-/// see them.
+/// A set of counters, in a file or in memory. Dropping it removes the file; counters still in use stay valid, but other
+/// processes no longer see them.
 ///
 /// ```
 /// # let directory = tempfile::tempdir().unwrap();
@@ -50,14 +50,15 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Creates the file for up to `capacity` (1 to 65,536) counters; it takes 256 bytes for each, all allocated here. A file left by a dead
-    /// process is replaced.
+    /// Creates the file for up to `capacity` (1 to 65,536) counters; it takes 256 bytes for each, all allocated here. A
+    /// file left by a dead process is replaced.
     ///
-    /// Counting writes to a mapping of the file: a process that truncates the file ends this one by `SIGBUS`. [`CountersWriter`] avoids
-    /// that.
+    /// Counting writes to a mapping of the file: a process that truncates the file ends this one by `SIGBUS`.
+    /// [`CountersWriter`] avoids that.
     ///
     /// # Errors
-    /// [`Error::CountersFull`] for a capacity out of range; [`Error::CountersInUse`] if its owner is alive; [`Error::CountersIo`].
+    /// [`Error::CountersFull`] for a capacity out of range; [`Error::CountersInUse`] if its owner is alive;
+    /// [`Error::CountersIo`].
     pub fn create(path: impl AsRef<Path>, capacity: usize) -> Result<Self, Error> {
         check_capacity(capacity)?;
         let file = OwnedFile::create(path.as_ref(), &descriptor::blank(capacity))?;
@@ -68,7 +69,8 @@ impl Counters {
         Ok(Self::over(mapping, capacity, Some(file)))
     }
 
-    /// Creates counters that no other process sees: for the simulator, for tests, and for publishing by a [`CountersWriter`].
+    /// Creates counters that no other process sees: for the simulator, for tests, and for publishing by a
+    /// [`CountersWriter`].
     ///
     /// # Errors
     /// [`Error::CountersFull`] for a capacity out of range; [`Error::CountersIo`] without memory.
@@ -150,7 +152,8 @@ pub struct Counter {
     _one_writer: PhantomData<std::cell::Cell<u64>>,
 }
 
-// SAFETY: the pointer is to an atomic in the region that `_region` keeps mapped; nothing about it depends on the thread.
+// SAFETY: the pointer is to an atomic in the region that `_region` keeps mapped; nothing about it depends on the
+// thread.
 unsafe impl Send for Counter {}
 
 impl Counter {
@@ -189,7 +192,8 @@ impl Counter {
 
     #[inline]
     fn word(&self) -> &AtomicU64 {
-        // SAFETY: made by `Region::u64_at`, so aligned and inside the region, which `_region` keeps mapped; only accessed as an atomic.
+        // SAFETY: made by `Region::u64_at`, so aligned and inside the region, which `_region` keeps mapped; only
+        // accessed as an atomic.
         unsafe { &*self.value }
     }
 }
@@ -261,9 +265,9 @@ struct Region {
 impl Region {
     fn u32_at(&self, offset: usize) -> &AtomicU32 {
         assert!(offset.is_multiple_of(4) && offset + 4 <= self.mapping.len(), "offset {offset} is not in the region");
-        // SAFETY: inside the mapping and aligned (a mapping begins on a page), as just checked; the mapping lives as long as `self`, and no
-        // plain reference into it exists. If the file is truncated under it, which its mode 0600 permits only to its owner, an access
-        // raises a signal and reads no other memory.
+        // SAFETY: inside the mapping and aligned (a mapping begins on a page), as just checked; the mapping lives as
+        // long as `self`, and no plain reference into it exists. If the file is truncated under it, which its mode 0600
+        // permits only to its owner, an access raises a signal and reads no other memory.
         unsafe { &*self.mapping.as_ptr().add(offset).cast::<AtomicU32>() }
     }
 

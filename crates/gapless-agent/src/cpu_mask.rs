@@ -1,7 +1,7 @@
 //! `CpuMask`: a set of logical CPUs, in its text form, checked against the machine.
 //!
-//! Threads pin only themselves. A mask that this machine cannot honour is a [`PinWarning`] and the thread stays unpinned: a published
-//! command line must run on any machine.
+//! Threads pin only themselves. A mask that this machine cannot honour is a [`PinWarning`] and the thread stays
+//! unpinned: a published command line must run on any machine.
 
 use std::fmt;
 use std::str::FromStr;
@@ -109,8 +109,8 @@ impl CpuMask {
         Ok(())
     }
 
-    /// Undoes the pinning that the calling thread has inherited from its creator. Without it, a helper thread would share the core on which
-    /// its owner spins.
+    /// Undoes the pinning that the calling thread has inherited from its creator. Without it, a helper thread would
+    /// share the core on which its owner spins.
     pub fn unpin_current_thread() {
         if let Some(unpinned) = UNPINNED.get() {
             // A thread that stays pinned is slow but correct.

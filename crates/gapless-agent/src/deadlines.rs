@@ -1,16 +1,18 @@
 //! [`Deadlines`]: callbacks at deadlines, independent of the waiting code.
 //!
 //! A caller that blocks or polls checks the clock itself; the timeout of a task or a callback needs an external timer.
-//! [`Deadlines::expire`] runs the callbacks. Its caller is chosen by the user: [`Deadlines::of_process`] has a thread of its own. An I/O
-//! thread that waits anyway creates its own with [`Deadlines::new`], and asks [`Deadlines::next_deadline_ns`] how long it may wait.
+//! [`Deadlines::expire`] runs the callbacks. Its caller is chosen by the user: [`Deadlines::of_process`] has a thread
+//! of its own. An I/O thread that waits anyway creates its own with [`Deadlines::new`], and asks
+//! [`Deadlines::next_deadline_ns`] how long it may wait.
 //!
-//! Entering and leaving cost one short lock each, of one of eight shards, and no wake-up: the thread is woken only for a deadline earlier
-//! than the one it sleeps for. If that one has left meanwhile, the thread wakes once for nothing and sleeps for the next. So calls with the
-//! same timeout cost one wake-up for each such period, not one each.
+//! Entering and leaving cost one short lock each, of one of eight shards, and no wake-up: the thread is woken only for
+//! a deadline earlier than the one it sleeps for. If that one has left meanwhile, the thread wakes once for nothing and
+//! sleeps for the next. So calls with the same timeout cost one wake-up for each such period, not one each.
 //!
-//! No deadline is overslept. The sleeper first stores "forever", then scans the shards, then lowers the stored time to the earliest
-//! deadline found, then parks. An entry made after the scan of its shard reads, by the order of the shard's lock, a value at least as
-//! recent as "forever", lowers it and wakes; an entry made before is found by the scan.
+//! No deadline is overslept. The sleeper first stores "forever", then scans the shards, then lowers the stored time to
+//! the earliest deadline found, then parks. An entry made after the scan of its shard reads, by the order of the
+//! shard's lock, a value at least as recent as "forever", lowers it and wakes; an entry made before is found by the
+//! scan.
 
 use crate::foreign;
 use crate::process_mark::ProcessMark;
@@ -83,8 +85,8 @@ impl std::fmt::Debug for Deadlines {
 }
 
 impl Deadlines {
-    /// Creates deadlines for a caller of [`Deadlines::expire`]. `wake` is called when the next deadline has become earlier; it must not be
-    /// lost if the caller is not waiting yet.
+    /// Creates deadlines for a caller of [`Deadlines::expire`]. `wake` is called when the next deadline has become
+    /// earlier; it must not be lost if the caller is not waiting yet.
     #[must_use]
     pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
         Self { shards: Default::default(), sleeps_until_ns: AtomicU64::new(0), wake: Box::new(wake) }
@@ -107,8 +109,8 @@ impl Deadlines {
         Arc::clone(&of_child.get_or_insert_with(|| (ProcessMark::current(), spawn())).1)
     }
 
-    /// Runs all callbacks due at `now_ns` of the monotonic clock. Returns the time of the next call, `u64::MAX` for never; `wake` is called
-    /// if that becomes earlier.
+    /// Runs all callbacks due at `now_ns` of the monotonic clock. Returns the time of the next call, `u64::MAX` for
+    /// never; `wake` is called if that becomes earlier.
     pub fn expire(&self, now_ns: u64) -> u64 {
         let mut due = Vec::new();
         for shard in &self.shards {
@@ -119,8 +121,8 @@ impl Deadlines {
         self.next_deadline_ns()
     }
 
-    /// Time of the next [`Deadlines::expire`], `u64::MAX` for never. It may be up to half a second early for a distant deadline. The caller
-    /// sleeps until then, or until `wake`.
+    /// Time of the next [`Deadlines::expire`], `u64::MAX` for never. It may be up to half a second early for a distant
+    /// deadline. The caller sleeps until then, or until `wake`.
     pub fn next_deadline_ns(&self) -> u64 {
         // SeqCst throughout: once for each sleep; the argument is at the head of the file.
         self.sleeps_until_ns.store(u64::MAX, Ordering::SeqCst);
@@ -142,8 +144,8 @@ impl Deadlines {
     pub fn enter(&self, deadline_ns: u64, timed: Arc<dyn Timed>) -> DeadlineKey {
         let shard = shard_of_thread();
         let key = lock(&self.shards[shard]).enter(deadline_ns, timed);
-        // Relaxed: the shard's lock orders it after the sleeper's "forever", as argued at the head of the file. The store after the scan
-        // can only cause one extra wake-up.
+        // Relaxed: the shard's lock orders it after the sleeper's "forever", as argued at the head of the file. The
+        // store after the scan can only cause one extra wake-up.
         if deadline_ns < self.sleeps_until_ns.load(Ordering::Relaxed) {
             self.wake_for(deadline_ns);
         }

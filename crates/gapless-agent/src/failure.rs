@@ -49,7 +49,8 @@ impl StdError for AgentFailure {
     }
 }
 
-/// First failure among threads that belong together. Clones share it. When one is reported, all watching threads are woken and stop.
+/// First failure among threads that belong together. Clones share it. When one is reported, all watching threads are
+/// woken and stop.
 #[derive(Clone, Debug, Default)]
 pub struct FailureSlot {
     inner: Arc<Inner>,

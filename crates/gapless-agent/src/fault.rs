@@ -1,8 +1,8 @@
 //! Named crash points and mutants, for tests that attack the shipped code.
 //!
-//! Without debug assertions both calls are empty and cost nothing. With them, the environment variable `GAPLESS_CRASH_POINT=name:n` makes
-//! the process kill itself with SIGKILL at the n-th pass (from 1) of that point, and `GAPLESS_MUTANT=name` enables a known defect that the
-//! tests must catch.
+//! Without debug assertions both calls are empty and cost nothing. With them, the environment variable
+//! `GAPLESS_CRASH_POINT=name:n` makes the process kill itself with SIGKILL at the n-th pass (from 1) of that point, and
+//! `GAPLESS_MUTANT=name` enables a known defect that the tests must catch.
 
 /// Crash points of every process with a journal.
 pub const CRASH_POINTS: [&str; 12] = [
@@ -23,8 +23,8 @@ pub const CRASH_POINTS: [&str; 12] = [
 pub const ARCHIVE_CRASH_POINTS: [&str; 5] =
     ["archive_in_copy", "archive_after_copy", "archive_after_stub", "archive_before_removal", "archive_after_removal"];
 
-/// Crash points of a command bus that deletes events: the first while the effects of the events are recorded, the others for each segment,
-/// `deletion_after_archive` for each archived one.
+/// Crash points of a command bus that deletes events: the first while the effects of the events are recorded, the
+/// others for each segment, `deletion_after_archive` for each archived one.
 pub const DELETION_CRASH_POINTS: [&str; 6] = [
     "deletion_in_base",
     "deletion_after_base",
@@ -66,7 +66,8 @@ pub const CLUSTER_CRASH_POINTS: [&str; 25] = [
     "hand_over",
 ];
 
-/// Crash points of a member that lags too far for its leader's journal: while it fetches a state, and while its next start installs that.
+/// Crash points of a member that lags too far for its leader's journal: while it fetches a state, and while its next
+/// start installs that.
 pub const SNAPSHOT_TRANSFER_CRASH_POINTS: [&str; 12] = [
     "snapshot_transfer_begin",
     "snapshot_transfer_after_offer",
@@ -82,8 +83,8 @@ pub const SNAPSHOT_TRANSFER_CRASH_POINTS: [&str; 12] = [
     "install_before_removal",
 ];
 
-/// Crash points of a command bus with a journal, in the order of a command's path; then those of its index, and of aggregates that are not
-/// in memory.
+/// Crash points of a command bus with a journal, in the order of a command's path; then those of its index, and of
+/// aggregates that are not in memory.
 pub const COMMAND_CRASH_POINTS: [&str; 13] = [
     "command_decided",
     "transaction_between_frames",

@@ -1,9 +1,10 @@
 //! Locks of files: [`try_lock`], [`unlock`], and [`is_locked`] for other processes.
 //!
-//! A lock is a `flock`, which the kernel drops with its process, and also a lock of the open file description (`F_OFD_SETLK`), because only
-//! that one can be queried. Both work the same through every mount and in every namespace, while the kernel's list of locks names other
-//! devices than `stat` on btrfs and overlay. Without the second lock, a query tries the first and releases it at once: some file systems,
-//! and programs of an earlier version, have only that.
+//! A lock is a `flock`, which the kernel drops with its process, and also a lock of the open file description
+//! (`F_OFD_SETLK`), because only that one can be queried. Both work the same through every mount and in every
+//! namespace, while the kernel's list of locks names other devices than `stat` on btrfs and overlay. Without the second
+//! lock, a query tries the first and releases it at once: some file systems, and programs of an earlier version, have
+//! only that.
 
 use nix::fcntl::{FcntlArg, fcntl};
 use rustix::fs::{FlockOperation, flock};
@@ -35,7 +36,8 @@ pub fn try_lock(file: &File) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Releases the lock. Closing alone leaves it to a child process that another thread is starting, until the child runs its own program.
+/// Releases the lock. Closing alone leaves it to a child process that another thread is starting, until the child runs
+/// its own program.
 pub fn unlock(file: &File) {
     // A lock that cannot be released here is released when the file is closed.
     let _ = fcntl(file, FcntlArg::F_OFD_SETLK(&whole(libc::F_UNLCK)));

@@ -1,10 +1,12 @@
-//! [`Folder`]: files in a folder that another user may write into. Links and files placed there by such a user are not trusted.
+//! [`Folder`]: files in a folder that another user may write into. Links and files placed there by such a user are not
+//! trusted.
 //!
-//! A process with more rights than the owner of a folder can be misled by links: on the path to the folder, in place of a file, or as a
-//! second hard link of a file. So the path is walked component by component, and each file is checked after it is open.
+//! A process with more rights than the owner of a folder can be misled by links: on the path to the folder, in place of
+//! a file, or as a second hard link of a file. So the path is walked component by component, and each file is checked
+//! after it is open.
 //!
-//! After a link of an ordinary user, the path must stay with files of that user (like `CHASE_SAFE` in systemd, which also applies it to
-//! directories).
+//! After a link of an ordinary user, the path must stay with files of that user (like `CHASE_SAFE` in systemd, which
+//! also applies it to directories).
 
 use crate::regular_file;
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid};
@@ -37,7 +39,8 @@ impl Folder {
     /// Opens a folder.
     ///
     /// # Errors
-    /// An error of the operating system. `PermissionDenied` if a link of another user leads to something that is not that user's.
+    /// An error of the operating system. `PermissionDenied` if a link of another user leads to something that is not
+    /// that user's.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::walked(path, None)
     }
@@ -50,8 +53,8 @@ impl Folder {
         Self::walked(path, Some(Missing { mode: 0o777, is_given: false }))
     }
 
-    /// Like [`Folder::create`], with mode 0700. Components created in another user's folder are given to that user, if this process may do
-    /// that.
+    /// Like [`Folder::create`], with mode 0700. Components created in another user's folder are given to that user, if
+    /// this process may do that.
     ///
     /// # Errors
     /// As for [`Folder::open`].
@@ -69,9 +72,9 @@ impl Folder {
     /// Opens a file; `None` if it does not exist. `flags` select reading or writing; the call does not block.
     ///
     /// # Errors
-    /// An error of the operating system. Links and files that are not regular are refused. In a folder that another user may write into,
-    /// the file of a third user is refused. So is a file with several hard links, unless it and the folder belong to one user and no other
-    /// may write there.
+    /// An error of the operating system. Links and files that are not regular are refused. In a folder that another
+    /// user may write into, the file of a third user is refused. So is a file with several hard links, unless it and
+    /// the folder belong to one user and no other may write there.
     pub fn open_file(&self, name: impl AsRef<OsStr>, flags: OFlags) -> io::Result<Option<File>> {
         self.try_open(name.as_ref(), flags, Mode::empty())
     }
@@ -118,8 +121,8 @@ impl Folder {
         Ok(rustix::fs::fsync(rustix::fs::openat(&self.fd, ".", flags, Mode::empty())?)?)
     }
 
-    /// Gives a file created here to the folder's owner, if this process may: a process of root must not take files away from the user of
-    /// the folder.
+    /// Gives a file created here to the folder's owner, if this process may: a process of root must not take files away
+    /// from the user of the folder.
     pub fn give(&self, file: &File) {
         give(file, (self.owner, self.group));
     }

@@ -1,5 +1,5 @@
-//! Running application functions whose panic must not unwind the calling thread. State left inconsistent by a panic is the application's
-//! concern, as with a poisoned mutex.
+//! Running application functions whose panic must not unwind the calling thread. State left inconsistent by a panic is
+//! the application's concern, as with a poisoned mutex.
 
 use crate::process_mark::ProcessMark;
 use std::any::Any;
@@ -12,8 +12,8 @@ thread_local! {
     static STARTED_BY: Cell<Option<ProcessMark>> = const { Cell::new(None) };
 }
 
-/// Marks this thread as started by Gapless. If an application function on it forks, the child process ends when the function returns: the
-/// thread's further work belongs to the parent, and much of it is in shared memory.
+/// Marks this thread as started by Gapless. If an application function on it forks, the child process ends when the
+/// function returns: the thread's further work belongs to the parent, and much of it is in shared memory.
 pub fn own_this_thread() {
     STARTED_BY.set(Some(ProcessMark::current()));
 }

@@ -87,8 +87,8 @@ impl AgentGroup {
         earliest
     }
 
-    /// One step of an orderly stop: closes the agents in order, and polls the whole group until the last one closed has drained. Returns
-    /// true when all are closed and drained, false if it must be called again.
+    /// One step of an orderly stop: closes the agents in order, and polls the whole group until the last one closed has
+    /// drained. Returns true when all are closed and drained, false if it must be called again.
     ///
     /// # Errors
     /// The failure of the first agent that fails. Continue with [`AgentGroup::abandon`].
@@ -113,8 +113,8 @@ impl AgentGroup {
         Ok(true)
     }
 
-    /// Closes the remaining agents after a failure, in order, without draining. Adds further errors to `problems`. An agent that panicked
-    /// is not called. If this call itself panics, call it again: it continues with the next agent.
+    /// Closes the remaining agents after a failure, in order, without draining. Adds further errors to `problems`. An
+    /// agent that panicked is not called. If this call itself panics, call it again: it continues with the next agent.
     pub fn abandon(&mut self, now: Now, problems: &mut Vec<String>) {
         while self.closing < self.started {
             let index = self.closing;

@@ -1,7 +1,8 @@
 //! `IdleStrategy`: behaviour of a thread without work. Spin, then yield, then park.
 //!
-//! Pure: [`Idle`] gets the time and the work done and returns an [`IdleAction`]; the thread runner, or a client waiting for a reply,
-//! carries it out. Phases are measured in time instead of turns, because the length of a turn depends on the number of agents.
+//! Pure: [`Idle`] gets the time and the work done and returns an [`IdleAction`]; the thread runner, or a client waiting
+//! for a reply, carries it out. Phases are measured in time instead of turns, because the length of a turn depends on
+//! the number of agents.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,8 +11,8 @@ use crate::error::Error;
 
 /// Behaviour of a thread without work. All times are ns since its last work.
 ///
-/// As text: `spin`, `spin-yield:10us`, `spin-yield-park:10us,590us,100ms`, `back-off:10us,100us,10us,1ms`; the numbers may be omitted for
-/// the defaults.
+/// As text: `spin`, `spin-yield:10us`, `spin-yield-park:10us,590us,100ms`, `back-off:10us,100us,10us,1ms`; the numbers
+/// may be omitted for the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleStrategy {
     /// Spins forever: the lowest latency, one core at 100 %.
@@ -21,23 +22,24 @@ pub enum IdleStrategy {
     /// Spins, then yields, then parks until it is woken.
     SpinYieldPark {
         spin_ns: u64,
-        /// Duration of yielding after that. Both together should be longer than the usual gap between two messages, so that only real
-        /// idleness costs a wake-up.
+        /// Duration of yielding after that. Both together should be longer than the usual gap between two messages, so
+        /// that only real idleness costs a wake-up.
         yield_ns: u64,
         /// Longest park. Not a polling interval, because wake-ups end a park: it bounds the effect of a peer that dies
         /// without waking us.
         park_ns_max: u64,
     },
-    /// Spins, then yields, then sleeps for doubling times. It needs no wake-ups, so senders never make a system call, at the cost of up to
-    /// `sleep_ns_max` of latency.
+    /// Spins, then yields, then sleeps for doubling times. It needs no wake-ups, so senders never make a system call,
+    /// at the cost of up to `sleep_ns_max` of latency.
     BackOff { spin_ns: u64, yield_ns: u64, sleep_ns_min: u64, sleep_ns_max: u64 },
 }
 
 impl IdleStrategy {
     pub const SPIN_YIELD: Self = Self::SpinYield { spin_ns: 10_000 };
-    /// [`IdleStrategy::SpinYieldPark`] with its defaults. At 2,000 messages a second or more the thread never parks, and an idle one costs
-    /// only 10 polls a second. It yields soon: an unused yield costs less than a microsecond. With several processes on the same cores,
-    /// each spin would be a time slice of milliseconds taken from the thread that the spinner waits for.
+    /// [`IdleStrategy::SpinYieldPark`] with its defaults. At 2,000 messages a second or more the thread never parks,
+    /// and an idle one costs only 10 polls a second. It yields soon: an unused yield costs less than a microsecond.
+    /// With several processes on the same cores, each spin would be a time slice of milliseconds taken from the thread
+    /// that the spinner waits for.
     pub const SPIN_YIELD_PARK: Self =
         Self::SpinYieldPark { spin_ns: 10_000, yield_ns: 590_000, park_ns_max: 100_000_000 };
     /// For a thread that shares its core: it hardly spins, since that would steal time from the thread it waits for.
@@ -103,8 +105,8 @@ impl Idle {
 
     /// Action after a poll at `monotonic_ns` that did `work`.
     ///
-    /// A park that ends without work is followed by the next park instead of another spin: an idle thread stays cheap however often it is
-    /// woken for nothing.
+    /// A park that ends without work is followed by the next park instead of another spin: an idle thread stays cheap
+    /// however often it is woken for nothing.
     #[inline]
     pub fn step(&mut self, monotonic_ns: u64, work: usize) -> IdleAction {
         if work > 0 {

@@ -1,8 +1,9 @@
 //! `Latch`: a few words that change together, written rarely and read constantly.
 //!
-//! The clock keeps its current piece of the timeline here. Two slots and a count: the writer fills the slot that readers are not using and
-//! then advances the count. So a reader is never blocked by a writer that lost its core half-way, as with a plain sequence lock; Linux has
-//! it as `seqcount_latch`. A reader retries only if a whole write happened in between. `tests/loom/loom_latch.rs` checks the interleavings.
+//! The clock keeps its current piece of the timeline here. Two slots and a count: the writer fills the slot that
+//! readers are not using and then advances the count. So a reader is never blocked by a writer that lost its core
+//! half-way, as with a plain sequence lock; Linux has it as `seqcount_latch`. A reader retries only if a whole write
+//! happened in between. `tests/loom/loom_latch.rs` checks the interleavings.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,8 +32,8 @@ impl<const N: usize, A: AtomicWord> Latch<N, A> {
             let slot = &self.slots[(count & 1) as usize];
             // Relaxed: checked below.
             let words = std::array::from_fn(|index| slot[index].load(Ordering::Relaxed));
-            // Pairs with the Release fence in `write`: if a word above came from the write after the next, the load below sees at least the
-            // count of the next.
+            // Pairs with the Release fence in `write`: if a word above came from the write after the next, the load
+            // below sees at least the count of the next.
             A::fence(Ordering::Acquire);
             // Relaxed: ordered by the fence.
             if self.count.load(Ordering::Relaxed) == count {

@@ -1,8 +1,9 @@
 //! Agents, thread plans, idle strategies, affinity, clocks and counters.
 //!
-//! An [`Agent`] is one stage with one non-blocking `poll`. A thread runs a group of agents in a duty cycle: read the [`Clock`] once, poll
-//! each agent, and if none had work, idle by the thread's [`IdleStrategy`]. A [`ThreadPlan`], not the agents, decides which agents share a
-//! thread. The simulator polls the same agents through [`AgentGroup`] under a [`VirtualTime`].
+//! An [`Agent`] is one stage with one non-blocking `poll`. A thread runs a group of agents in a duty cycle: read the
+//! [`Clock`] once, poll each agent, and if none had work, idle by the thread's [`IdleStrategy`]. A [`ThreadPlan`], not
+//! the agents, decides which agents share a thread. The simulator polls the same agents through [`AgentGroup`] under a
+//! [`VirtualTime`].
 //!
 //! | module | what lives there |
 //! |---|---|

@@ -1,9 +1,10 @@
-//! [`name_lost_mappings`]: ends the program with the name of a file that was truncated while mapped, or whose device fails. The kernel
-//! sends `SIGBUS` to a thread that reads a page that the file no longer has; without this module, that signal is the whole message.
+//! [`name_lost_mappings`]: ends the program with the name of a file that was truncated while mapped, or whose device
+//! fails. The kernel sends `SIGBUS` to a thread that reads a page that the file no longer has; without this module,
+//! that signal is the whole message.
 //!
-//! Called once by a program, at its start, and never by a library. It costs nothing until then: the handler finds the file in
-//! `/proc/self/maps`. The handler calls only functions that are safe in a signal handler, and leaves every other `SIGBUS` to the previous
-//! handler.
+//! Called once by a program, at its start, and never by a library. It costs nothing until then: the handler finds the
+//! file in `/proc/self/maps`. The handler calls only functions that are safe in a signal handler, and leaves every
+//! other `SIGBUS` to the previous handler.
 
 use std::cell::UnsafeCell;
 use std::io;
@@ -11,13 +12,15 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Exit code of a program that has lost a file it uses, however that was found: the one of `sysexits.h` for failed input or output.
+/// Exit code of a program that has lost a file it uses, however that was found: the one of `sysexits.h` for failed
+/// input or output.
 pub const LOST_FILE: u8 = 74;
 
-/// Installs the handler: if the pages of a shared file mapping are gone, it ends this process with [`LOST_FILE`] and one line on standard
-/// error that names the file and the position. Calling it again has no effect.
+/// Installs the handler: if the pages of a shared file mapping are gone, it ends this process with [`LOST_FILE`] and
+/// one line on standard error that names the file and the position. Calling it again has no effect.
 ///
-/// Other bus errors reach the previous handler. A program with its own handler for its own mappings installs that afterwards.
+/// Other bus errors reach the previous handler. A program with its own handler for its own mappings installs that
+/// afterwards.
 ///
 /// # Errors
 /// An error of the operating system.
@@ -41,8 +44,8 @@ fn install() -> io::Result<()> {
     // Must be set before the handler that reads it is installed.
     let _first = BEFORE.set(before);
     let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = handle;
-    // SAFETY: as above; the handler has the signature that SA_SIGINFO requires, and does only what a handler may. ONSTACK: the thread's own
-    // stack may be exhausted, and the fault then belongs to another handler.
+    // SAFETY: as above; the handler has the signature that SA_SIGINFO requires, and does only what a handler may.
+    // ONSTACK: the thread's own stack may be exhausted, and the fault then belongs to another handler.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as usize;
@@ -98,7 +101,8 @@ extern "C" fn handle(signal: libc::c_int, information: *mut libc::siginfo_t, con
 fn hand_on(signal: libc::c_int, information: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let before = BEFORE.get().map_or(libc::SIG_DFL, |before| before.sa_sigaction);
     if before == libc::SIG_DFL || before == libc::SIG_IGN {
-        // SAFETY: restores the default; after the return, the same instruction faults again and the kernel ends the process.
+        // SAFETY: restores the default; after the return, the same instruction faults again and the kernel ends the
+        // process.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     } else if BEFORE.get().is_some_and(|before| before.sa_flags & libc::SA_SIGINFO != 0) {
         // SAFETY: its installer has declared this signature.
@@ -156,7 +160,8 @@ struct Lost<'a> {
 }
 
 impl<'a> Lost<'a> {
-    /// File of a line of the maps, as `7f00-7f20 rw-s 00001000 08:02 4711    /a/file`, if it contains `address` and is shared.
+    /// File of a line of the maps, as `7f00-7f20 rw-s 00001000 08:02 4711    /a/file`, if it contains `address` and is
+    /// shared.
     fn found(line: &'a [u8], address: u64) -> Option<Self> {
         let (first, rest) = number(line)?;
         let (end, rest) = number(rest.strip_prefix(b"-")?)?;

@@ -1,5 +1,5 @@
-//! The clock of deadlines: the machine's monotonic clock, the same in all its processes, independent of time namespaces; and
-//! [`boottime_ns`], which also counts while the machine sleeps.
+//! The clock of deadlines: the machine's monotonic clock, the same in all its processes, independent of time
+//! namespaces; and [`boottime_ns`], which also counts while the machine sleeps.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::OnceLock;

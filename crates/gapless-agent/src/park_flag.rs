@@ -2,9 +2,10 @@
 //!
 //! Used by [`crate::Waker`]. It only decides; it never waits and never makes the call itself.
 //!
-//! The argument is Dekker's. The parking thread writes the flag, fences, then looks for work. The waking thread publishes work, fences,
-//! then reads the flag. Both fences are SeqCst, so one comes first: either the waker sees the flag, or the parking thread sees the work.
-//! `tests/loom/loom_parking.rs` checks every interleaving of this code, and shows that it fails without the fences.
+//! The argument is Dekker's. The parking thread writes the flag, fences, then looks for work. The waking thread
+//! publishes work, fences, then reads the flag. Both fences are SeqCst, so one comes first: either the waker sees the
+//! flag, or the parking thread sees the work. `tests/loom/loom_parking.rs` checks every interleaving of this code, and
+//! shows that it fails without the fences.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,19 +34,22 @@ impl<A: AtomicWord> ParkFlag<A> {
         A::fence(Ordering::SeqCst);
     }
 
-    /// Parking thread: withdraws the request. True if a waker has claimed the wake-up; its signal has arrived or is about to.
+    /// Parking thread: withdraws the request. True if a waker has claimed the wake-up; its signal has arrived or is
+    /// about to.
     pub fn withdraw(&self) -> bool {
         // AcqRel: pairs with the exchange in `claim_wake`, so that work published by the waker is seen.
         self.state.swap(AWAKE, Ordering::AcqRel) != PARKED
     }
 
-    /// Declares that the owner spins forever, so that wakers may skip the fence. Only before the thread's first park, and irrevocable.
+    /// Declares that the owner spins forever, so that wakers may skip the fence. Only before the thread's first park,
+    /// and irrevocable.
     pub fn set_never_parks(&self) {
         // Relaxed: a waker that does not see it yet only takes the slower path.
         self.state.store(NEVER_PARKS, Ordering::Relaxed);
     }
 
-    /// Waking thread, after publishing work: true if it must signal the parked thread. Of several concurrent wakers only one gets true.
+    /// Waking thread, after publishing work: true if it must signal the parked thread. Of several concurrent wakers
+    /// only one gets true.
     #[inline]
     pub fn claim_wake(&self) -> bool {
         // Relaxed: NEVER_PARKS never changes back, so an early read cannot miss a park.

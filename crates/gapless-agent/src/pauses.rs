@@ -1,8 +1,8 @@
 //! `Pauses`: times that a spinning thread was kept from running by losing its core.
 //!
-//! A duty cycle without work takes well under a microsecond. A much longer one was interrupted by the kernel, another thread or the
-//! hypervisor. Such pauses are the machine's share of a latency's tail, measured in the run itself and on the same cores. They are a lower
-//! bound: a pause in a cycle that then finds work cannot be told from that work.
+//! A duty cycle without work takes well under a microsecond. A much longer one was interrupted by the kernel, another
+//! thread or the hypervisor. Such pauses are the machine's share of a latency's tail, measured in the run itself and on
+//! the same cores. They are a lower bound: a pause in a cycle that then finds work cannot be told from that work.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -38,8 +38,8 @@ impl std::iter::Sum for Pauses {
     }
 }
 
-/// Detects the pauses of the calling thread: call [`PauseTracker::begin`] with the time at the start of each duty cycle and
-/// [`PauseTracker::end`] at its end.
+/// Detects the pauses of the calling thread: call [`PauseTracker::begin`] with the time at the start of each duty cycle
+/// and [`PauseTracker::end`] at its end.
 ///
 /// ```
 /// use gapless_agent::{PauseTracker, Pauses};

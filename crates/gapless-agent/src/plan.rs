@@ -1,18 +1,18 @@
 //! The thread plan: assigns agents to threads, and threads to cores.
 //!
-//! Pure: [`plan`] is a function of the agents and the number of cores. The builder of a node calls it, prints its notes, and starts the
-//! threads ([`crate::ThreadGroup`]).
+//! Pure: [`plan`] is a function of the agents and the number of cores. The builder of a node calls it, prints its
+//! notes, and starts the threads ([`crate::ThreadGroup`]).
 //!
 //! The plan is based on these costs:
-//! - A hand-over between two cores costs the transfer of a cache line, 0.1–0.3 µs. For latency, the path of a message therefore stays on
-//!   one thread, even if cores are free.
+//! - A hand-over between two cores costs the transfer of a cache line, 0.1–0.3 µs. For latency, the path of a message
+//!   therefore stays on one thread, even if cores are free.
 //! - For throughput the stages run in parallel, the heaviest first, as far as cores are free.
-//! - A spinning thread without a core of its own takes time from the thread that it waits for. One that spins on a core needed by another
-//!   makes that wait for the scheduler, milliseconds at each message. Both are downgraded to [`IdleStrategy::SHARED_CORE`], with a note in
-//!   the plan.
-//! - Spinning forever is only for those who ask and have a core for it: `min`, `max`, or `default` for latency with a CPU mask on a hot
-//!   agent, or for an agent with `spins`. Otherwise threads spin while messages arrive and park when none do
-//!   ([`IdleStrategy::SPIN_YIELD_PARK`]), so an idle node costs nothing.
+//! - A spinning thread without a core of its own takes time from the thread that it waits for. One that spins on a core
+//!   needed by another makes that wait for the scheduler, milliseconds at each message. Both are downgraded to
+//!   [`IdleStrategy::SHARED_CORE`], with a note in the plan.
+//! - Spinning forever is only for those who ask and have a core for it: `min`, `max`, or `default` for latency with a
+//!   CPU mask on a hot agent, or for an agent with `spins`. Otherwise threads spin while messages arrive and park when
+//!   none do ([`IdleStrategy::SPIN_YIELD_PARK`]), so an idle node costs nothing.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -35,8 +35,8 @@ pub enum OptimizeFor {
 /// Number of threads that a node may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PlanKind {
-    /// One hot thread for the business logic and everything on the path of a message; all other agents run on a second thread that is not
-    /// hot.
+    /// One hot thread for the business logic and everything on the path of a message; all other agents run on a second
+    /// thread that is not hot.
     Min,
     /// Chosen by the number of cores and the goal.
     #[default]
@@ -45,8 +45,8 @@ pub enum PlanKind {
     Max,
 }
 
-/// Number of cores from which the default plan spreads agents over threads. It then leaves one core for the blocking helper threads and for
-/// the system.
+/// Number of cores from which the default plan spreads agents over threads. It then leaves one core for the blocking
+/// helper threads and for the system.
 pub const SPREADING_CORES_MIN: usize = 4;
 
 /// Requirements of an agent. `R` identifies the agent, usually an enum of roles; its display is the agent's name.
@@ -146,8 +146,8 @@ pub fn cores_available() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Assigns `agents`, given in the order of a message's path, to threads. `callers_hot_threads` counts the spinning threads outside the
-/// node: a driver, clients on the same machine.
+/// Assigns `agents`, given in the order of a message's path, to threads. `callers_hot_threads` counts the spinning
+/// threads outside the node: a driver, clients on the same machine.
 ///
 /// ```
 /// use gapless_agent::{AgentSpec, OptimizeFor, PlanKind, plan};
@@ -315,15 +315,15 @@ fn choose_mask<R: Copy + Eq + fmt::Display>(thread: &Draft<'_, R>, notes: &mut V
 enum Core {
     /// A core of its own.
     Own,
-    /// A core also needed by threads without one. If it spun, those would wait for the scheduler to take the core away from it, for
-    /// milliseconds at each message.
+    /// A core also needed by threads without one. If it spun, those would wait for the scheduler to take the core away
+    /// from it, for milliseconds at each message.
     Lent,
     /// No core in particular: wherever there is a gap.
     Shared,
 }
 
-/// Selects the threads with a core of their own: the business logic first, then those with a mask, then the heaviest. The last of them
-/// lends its core to the threads without one.
+/// Selects the threads with a core of their own: the business logic first, then those with a mask, then the heaviest.
+/// The last of them lends its core to the threads without one.
 fn assign_cores<R: Copy + fmt::Display>(
     threads: &[Draft<'_, R>],
     cores_available: usize,

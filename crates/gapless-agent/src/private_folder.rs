@@ -4,8 +4,8 @@ use crate::folder::Folder;
 use std::io;
 use std::path::Path;
 
-/// Creates a folder and missing components of its path, with mode 0700 whatever the umask. An existing one is not changed. In another
-/// user's folder the new one is given to that user, if this process may do that.
+/// Creates a folder and missing components of its path, with mode 0700 whatever the umask. An existing one is not
+/// changed. In another user's folder the new one is given to that user, if this process may do that.
 ///
 /// # Errors
 /// As for [`Folder::open`]; a dangling link.

@@ -4,8 +4,8 @@ use rustix::process::getpid;
 use std::io;
 use std::path::Path;
 
-/// Checks that `/proc` shows the processes of this process namespace. If it was mounted for another one, as after `unshare --pid`, it shows
-/// other processes under the numbers used here.
+/// Checks that `/proc` shows the processes of this process namespace. If it was mounted for another one, as after
+/// `unshare --pid`, it shows other processes under the numbers used here.
 ///
 /// # Errors
 /// It shows another namespace, or cannot be read.

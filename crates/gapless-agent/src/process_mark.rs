@@ -1,8 +1,9 @@
 //! [`ProcessMark`]: whether this process has created an object, or is a forked child with a copy of it.
 //!
-//! A child has its parent's memory, but only one of its threads, and writes to shared memory are seen by the parent. So the child must not
-//! use shared objects, nor objects that a thread of the parent may have locked. One word tells the two apart: it lies in a page that the
-//! kernel wipes in each child (`MADV_WIPEONFORK`), so the check is a load instead of a system call.
+//! A child has its parent's memory, but only one of its threads, and writes to shared memory are seen by the parent. So
+//! the child must not use shared objects, nor objects that a thread of the parent may have locked. One word tells the
+//! two apart: it lies in a page that the kernel wipes in each child (`MADV_WIPEONFORK`), so the check is a load instead
+//! of a system call.
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ptr;
@@ -44,8 +45,8 @@ impl ProcessMark {
         self.word.load(Ordering::Relaxed) == self.number
     }
 
-    /// Ends a forked child when the application function that forked it has returned: the child has only this thread, whose further work
-    /// belongs to the parent.
+    /// Ends a forked child when the application function that forked it has returned: the child has only this thread,
+    /// whose further work belongs to the parent.
     #[inline]
     pub fn end_child(self, what: &str) {
         if !self.is_here() {
@@ -55,7 +56,8 @@ impl ProcessMark {
     }
 }
 
-/// Returns a word that is 0 in each child. If the kernel cannot wipe a page (before Linux 4.14), the child keeps the value.
+/// Returns a word that is 0 in each child. If the kernel cannot wipe a page (before Linux 4.14), the child keeps the
+/// value.
 fn wiped_word() -> &'static AtomicU64 {
     static NOT_WIPED: AtomicU64 = AtomicU64::new(0);
     // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.

@@ -1,7 +1,7 @@
 //! [`Progress`]: a number that only grows, and the threads that sleep until it is reached.
 //!
-//! One thread counts, any number wait. The argument is that of [`park_flag`](crate::park_flag): a waiter announces itself, fences and reads
-//! the number; the counting thread stores the number, fences and checks for waiters.
+//! One thread counts, any number wait. The argument is that of [`park_flag`](crate::park_flag): a waiter announces
+//! itself, fences and reads the number; the counting thread stores the number, fences and checks for waiters.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,5 @@
-//! Reading files named by a user. Other kinds of files are refused without blocking: opening a pipe without a writer would never return.
+//! Reading files named by a user. Other kinds of files are refused without blocking: opening a pipe without a writer
+//! would never return.
 
 use rustix::fs::{FileType, OFlags};
 use std::fs::File;
@@ -26,8 +27,8 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     text_of(open(path)?)
 }
 
-/// Like [`read_text`], but also reads a pipe, such as `<(COMMAND)` of a shell, until its writers close it; the text of a pipe without
-/// writers is empty.
+/// Like [`read_text`], but also reads a pipe, such as `<(COMMAND)` of a shell, until its writers close it; the text of
+/// a pipe without writers is empty.
 ///
 /// # Errors
 /// As for [`read_text`].

@@ -1,5 +1,5 @@
-//! [`is_shortage`]: whether an error means that this process or its machine is out of a resource, such as disk space, memory or
-//! descriptors. Such an error may pass, and says nothing about the file, peer or request that it met.
+//! [`is_shortage`]: whether an error means that this process or its machine is out of a resource, such as disk space,
+//! memory or descriptors. Such an error may pass, and says nothing about the file, peer or request that it met.
 
 use rustix::io::Errno;
 use std::error::Error;
@@ -9,7 +9,8 @@ use std::io;
 const SHORTAGES: [Errno; 7] =
     [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS, Errno::NOSPC, Errno::DQUOT, Errno::FBIG];
 
-/// Exit code of a process that ends because of a shortage: `EX_TEMPFAIL` of sysexits.h(3head). A supervisor restarts it without a limit.
+/// Exit code of a process that ends because of a shortage: `EX_TEMPFAIL` of sysexits.h(3head). A supervisor restarts it
+/// without a limit.
 pub const EXIT_CODE: u8 = 75;
 
 /// Whether a system call has failed because of a shortage.

@@ -1,5 +1,5 @@
-//! [`bind_for_user`] and [`limit`]: permissions of a socket that this process has just bound, independent of the umask, and safe against a
-//! file that another user has put in its place.
+//! [`bind_for_user`] and [`limit`]: permissions of a socket that this process has just bound, independent of the umask,
+//! and safe against a file that another user has put in its place.
 
 use crate::folder::Folder;
 use rustix::fd::{AsFd, AsRawFd};

@@ -1,7 +1,8 @@
 //! `AgentThread`: a thread that runs a group of agents until it is stopped or one of them fails.
 //!
-//! One duty cycle: read the clock once, poll each agent, sum the work; idle when it is 0. An agent's error or panic ends the thread and
-//! closes its agents. The owner sees it (at `join`), and so do all threads that share the failure slot. No failure is silent.
+//! One duty cycle: read the clock once, poll each agent, sum the work; idle when it is 0. An agent's error or panic
+//! ends the thread and closes its agents. The owner sees it (at `join`), and so do all threads that share the failure
+//! slot. No failure is silent.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -89,9 +90,9 @@ impl AgentThread {
         Self::spawn_sharing(spec, agents, clock, waker, &FailureSlot::new())
     }
 
-    /// Starts a thread that polls `agents` in order, and stops when any thread sharing `failures` fails. Returns once the thread is pinned
-    /// or has a [`PinWarning`]; the agents start after that, on their thread. `waker` must belong to this thread alone; senders of work get
-    /// clones.
+    /// Starts a thread that polls `agents` in order, and stops when any thread sharing `failures` fails. Returns once
+    /// the thread is pinned or has a [`PinWarning`]; the agents start after that, on their thread. `waker` must belong
+    /// to this thread alone; senders of work get clones.
     /// # Errors
     /// [`Error::ThreadStart`] if the system starts no more threads.
     pub fn spawn_sharing(
@@ -179,8 +180,8 @@ impl AgentThread {
         &self.waker
     }
 
-    /// CPU time used by the thread so far, ns: exact once it has ended, up to a tick of the scheduler (4 ms) late while it spins. `None` if
-    /// the system does not provide it. Costs the thread itself nothing.
+    /// CPU time used by the thread so far, ns: exact once it has ended, up to a tick of the scheduler (4 ms) late while
+    /// it spins. `None` if the system does not provide it. Costs the thread itself nothing.
     #[must_use]
     pub fn cpu_time_ns(&self) -> Option<u64> {
         // Acquire: pairs with the store at the thread's end.
@@ -325,14 +326,14 @@ impl Runner {
         Ok(())
     }
 
-    /// Announces, polls once more, and only then waits: see [`crate::park_flag`]. Repeats until there is work: a spurious wake-up, such as
-    /// by a heartbeat, costs only the poll before the next wait.
+    /// Announces, polls once more, and only then waits: see [`crate::park_flag`]. Repeats until there is work: a
+    /// spurious wake-up, such as by a heartbeat, costs only the poll before the next wait.
     fn park(&mut self, ns_max: u64) -> Result<(), AgentFailure> {
         loop {
             self.waker.announce();
             self.group.arm();
-            // Announcements of the agents are ordered before the poll; pairs with the fence of the thread that reads them in shared memory
-            // after publishing.
+            // Announcements of the agents are ordered before the poll; pairs with the fence of the thread that reads
+            // them in shared memory after publishing.
             fence(Ordering::SeqCst);
             let work = self.group.poll_once(self.clock.now())?;
             let ns = if work > 0 || self.must_end() { 0 } else { self.until_deadline_ns(ns_max) };

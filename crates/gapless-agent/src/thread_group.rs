@@ -20,12 +20,13 @@ pub struct ThreadGroup {
 }
 
 impl ThreadGroup {
-    /// Starts the plan's threads. `agents` are given with their roles, in any order; `wakers` holds one for each planned thread, in the
-    /// plan's order.
+    /// Starts the plan's threads. `agents` are given with their roles, in any order; `wakers` holds one for each
+    /// planned thread, in the plan's order.
     ///
     /// # Errors
-    /// [`Error::PlanMismatch`] if an agent of the plan is missing, is given twice or is not in the plan, or if the number of wakers differs
-    /// from that of the threads; [`Error::ThreadStart`]. Threads already started are stopped again.
+    /// [`Error::PlanMismatch`] if an agent of the plan is missing, is given twice or is not in the plan, or if the
+    /// number of wakers differs from that of the threads; [`Error::ThreadStart`]. Threads already started are stopped
+    /// again.
     pub fn launch<R: Copy + Eq + Display>(
         plan: &ThreadPlan<R>,
         agents: Vec<(R, Box<dyn Agent>)>,
@@ -65,7 +66,8 @@ impl ThreadGroup {
         Ok(group)
     }
 
-    /// Stops the threads one after the other, in the plan's order, so that each still takes the work of the one before it.
+    /// Stops the threads one after the other, in the plan's order, so that each still takes the work of the one before
+    /// it.
     ///
     /// # Errors
     /// The first failure of any thread, now or before.

@@ -1,7 +1,7 @@
 //! [`Wheel`]: items with deadlines; entering and leaving take constant time. Pure: the caller supplies the time.
 //!
-//! A hashed wheel (Varghese and Lauck, "Hashed and hierarchical timing wheels", SOSP 1987, scheme 6): 512 slots of 1 ms, each a doubly
-//! linked list through a slab. Items further away than a turn of the wheel are skipped once a turn.
+//! A hashed wheel (Varghese and Lauck, "Hashed and hierarchical timing wheels", SOSP 1987, scheme 6): 512 slots of 1
+//! ms, each a doubly linked list through a slab. Items further away than a turn of the wheel are skipped once a turn.
 
 const SLOTS: usize = 512;
 const TICK_NS: u64 = 1_000_000;

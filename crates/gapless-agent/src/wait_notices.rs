@@ -1,5 +1,5 @@
-//! [`WaitNotices`]: times at which a long wait is reported: once a second at first, then less often. All waits for another process use it;
-//! the caller chooses the form of the report, on standard error or in a log. No I/O, no clock.
+//! [`WaitNotices`]: times at which a long wait is reported: once a second at first, then less often. All waits for
+//! another process use it; the caller chooses the form of the report, on standard error or in a log. No I/O, no clock.
 
 use std::time::Duration;
 

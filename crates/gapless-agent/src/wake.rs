@@ -1,8 +1,8 @@
 //! `Waker`: wakes a parked thread, from this process or another.
 //!
-//! The thread that owns a waker parks on it; all others only call [`Waker::wake`] after publishing work. Another process gets a duplicate
-//! of the eventfd ([`Waker::duplicate_fd`]), and learns from shared memory, where agents announce it in `arm`, when to write to it
-//! ([`WakeFd`]).
+//! The thread that owns a waker parks on it; all others only call [`Waker::wake`] after publishing work. Another
+//! process gets a duplicate of the eventfd ([`Waker::duplicate_fd`]), and learns from shared memory, where agents
+//! announce it in `arm`, when to write to it ([`WakeFd`]).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -40,8 +40,8 @@ impl Waker {
         Ok(Self { inner: Arc::new(Inner { flag: CacheLine(ParkFlag::new()), fd }) })
     }
 
-    /// Wakes the thread after work was published: one fence and one load. It makes a system call only if the thread is parked and no other
-    /// waker is signalling it. Not even the fence if the thread never parks.
+    /// Wakes the thread after work was published: one fence and one load. It makes a system call only if the thread is
+    /// parked and no other waker is signalling it. Not even the fence if the thread never parks.
     #[inline]
     pub fn wake(&self) {
         if self.inner.flag.0.claim_wake() {
@@ -74,8 +74,8 @@ impl Waker {
         self.inner.flag.0.is_parked()
     }
 
-    /// Owner: parks until woken or for `timeout_ns`, unless `found_work` returns true. `found_work` runs after the announcement, so no
-    /// concurrently published work is missed. Returns true if it found work.
+    /// Owner: parks until woken or for `timeout_ns`, unless `found_work` returns true. `found_work` runs after the
+    /// announcement, so no concurrently published work is missed. Returns true if it found work.
     ///
     /// ```
     /// # use std::sync::{Arc, atomic::{AtomicBool, Ordering}};

@@ -12,7 +12,8 @@ pub fn create() -> rustix::io::Result<OwnedFd> {
     eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
 }
 
-/// Checks that a descriptor from another process may be written: a write to anything but an eventfd could block this thread.
+/// Checks that a descriptor from another process may be written: a write to anything but an eventfd could block this
+/// thread.
 ///
 /// # Errors
 /// Kind of the descriptor.

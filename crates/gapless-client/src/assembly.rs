@@ -1,4 +1,5 @@
-//! [`Assembly`]: reassembles the fragments of one message, for clients and nodes. The frames are verified and arrive in order.
+//! [`Assembly`]: reassembles the fragments of one message, for clients and nodes. The frames are verified and arrive in
+//! order.
 
 use crate::ClientError;
 use gapless_wire::Frame;

@@ -1,7 +1,8 @@
 //! Errors between a client or a node and its stream.
 //!
-//! Errors of lower crates are wrapped. Three errors of the transport have a variant of their own here, because programs handle them and
-//! also meet them without a transport: a full ring ([`LogError::Full`]), a timeout, and another history.
+//! Errors of lower crates are wrapped. Three errors of the transport have a variant of their own here, because programs
+//! handle them and also meet them without a transport: a full ring ([`LogError::Full`]), a timeout, and another
+//! history.
 
 use crate::session_key::{CommandNumber, SessionKey};
 use gapless_journal::JournalError;
@@ -82,8 +83,8 @@ pub enum ClientError {
         /// First number that is not in the stream.
         first_lost: u64,
     },
-    /// The client or node has seen frames that the stream does not contain: it was restored from an older copy, or has lost frames.
-    /// Messages in flight are not resent.
+    /// The client or node has seen frames that the stream does not contain: it was restored from an older copy, or has
+    /// lost frames. Messages in flight are not resent.
     #[error("{}", seen.is_missing_at(peer, *released_sequence))]
     OtherHistory {
         /// The service, the sequencer or the relay.
@@ -102,7 +103,8 @@ pub enum ClientError {
     Disconnected {
         /// Path of the socket, or "this process".
         peer: String,
-        /// Reason of its failure, if known: in the same process, or over shared memory if it was sent before the process ended.
+        /// Reason of its failure, if known: in the same process, or over shared memory if it was sent before the
+        /// process ended.
         reason: Option<String>,
     },
     /// The session's window of commands in flight is full; poll for replies first.
@@ -116,8 +118,8 @@ pub enum ClientError {
     /// A key of another client, or of a session that was closed or has expired; its token opens a new one.
     #[error("this client has no such session, or no more: it was closed or has expired, and its token opens a new one")]
     NoSuchSession(SessionKey),
-    /// No command of the session has this number: it is not the last frame of a sent command, or it belongs to an acknowledgement of
-    /// notices. Nothing was sent.
+    /// No command of the session has this number: it is not the last frame of a sent command, or it belongs to an
+    /// acknowledgement of notices. Nothing was sent.
     #[error("session {session}: no command has the number {session_seq}; the next one gets {next_session_seq}")]
     NotSent { session: u64, session_seq: u64, next_session_seq: u64 },
     /// A number recorded for a command is of another session than the one in which it was to be sent. Nothing was sent.
@@ -139,11 +141,13 @@ pub enum ClientError {
         detail: u64,
         reason: String,
     },
-    /// A command was sent and its fate is unknown: it has taken effect once, or will, or never will. Its reply, if there is one, arrives at
-    /// a later poll; [`crate::Client::outcome`] asks for it, also after a restart of this process.
+    /// A command was sent and its fate is unknown: it has taken effect once, or will, or never will. Its reply, if
+    /// there is one, arrives at a later poll; [`crate::Client::outcome`] asks for it, also after a restart of this
+    /// process.
     #[error("command {session_seq} was sent, and its outcome is not known: {reason}")]
     OutcomeUnknown { session_seq: u64, reason: String },
-    /// The command is done and has taken effect; its reply is longer than allowed and is lost. Repeating the command gives the same result.
+    /// The command is done and has taken effect; its reply is longer than allowed and is lost. Repeating the command
+    /// gives the same result.
     #[error(
         "the command is done, at sequence {sequence}, but its reply of {length_bytes} bytes is not kept: {ANSWER_LENGTH_MAX} bytes \
          are the most in any stream; ask for less at a time"

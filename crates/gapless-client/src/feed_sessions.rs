@@ -1,5 +1,5 @@
-//! [`Feeds`]: assigns the frames of the stream to feed sessions. Sequences of the stream continue for its whole life; in MoldUDP64 and
-//! SoupBinTCP each feed session counts from 1.
+//! [`Feeds`]: assigns the frames of the stream to feed sessions. Sequences of the stream continue for its whole life;
+//! in MoldUDP64 and SoupBinTCP each feed session counts from 1.
 
 use gapless_wire::feed_session::FeedSession;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

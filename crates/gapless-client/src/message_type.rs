@@ -1,4 +1,5 @@
-//! [`MessageType`]: schema, message and encoding; with encoding and decoding of generated messages, shared by clients and nodes.
+//! [`MessageType`]: schema, message and encoding; with encoding and decoding of generated messages, shared by clients
+//! and nodes.
 
 use crate::ClientError;
 use gapless_schema::{Encode, Message, MessageSchema, schema_key};

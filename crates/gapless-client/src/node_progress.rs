@@ -1,5 +1,6 @@
-//! Progress of a node on the sequencer's machine: a few words in a cache line of its answer ring. The node writes them regularly, and the
-//! sequencer's process reads them for status requests. They are informational; no decision depends on them.
+//! Progress of a node on the sequencer's machine: a few words in a cache line of its answer ring. The node writes them
+//! regularly, and the sequencer's process reads them for status requests. They are informational; no decision depends
+//! on them.
 
 use gapless_log::{RingNotes, RingReader};
 

@@ -1,6 +1,6 @@
-//! [`QuietPolls`]: decides when empty polls check that the other side is alive. The check takes a system call, and reading the clock about
-//! 30 ns, so a hot loop does neither at each poll. It reads the clock once in eight polls, and checks after 50 ms without a message. Used
-//! by a client and by a node's link over shared memory.
+//! [`QuietPolls`]: decides when empty polls check that the other side is alive. The check takes a system call, and
+//! reading the clock about 30 ns, so a hot loop does neither at each poll. It reads the clock once in eight polls, and
+//! checks after 50 ms without a message. Used by a client and by a node's link over shared memory.
 
 use std::time::{Duration, Instant};
 

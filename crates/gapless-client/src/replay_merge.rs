@@ -1,5 +1,6 @@
-//! [`ReplayMerge`]: released frames from any sequence. They come from the window while it has them, else from the journal; the switch
-//! between the two leaves no gap and no duplicate. A slow reader delays no other and costs no memory elsewhere.
+//! [`ReplayMerge`]: released frames from any sequence. They come from the window while it has them, else from the
+//! journal; the switch between the two leaves no gap and no duplicate. A slow reader delays no other and costs no
+//! memory elsewhere.
 
 use crate::ClientError;
 use gapless_journal::{JournalError, JournalReader, Replay};
@@ -161,8 +162,8 @@ impl ReplayMerge {
         Ok(ReplayRead::Frame(frame))
     }
 
-    /// Passes at most `limit` frames to `take`, of those copied together with the last one read. 0 if [`ReplayMerge::read`] has to look for
-    /// more.
+    /// Passes at most `limit` frames to `take`, of those copied together with the last one read. 0 if
+    /// [`ReplayMerge::read`] has to look for more.
     ///
     /// # Errors
     /// Damage, and those of `take`.
@@ -267,8 +268,8 @@ impl ReplayMerge {
     }
 }
 
-/// Error for a reader that needs the frame `sequence`. Retention may delete old segments that are still read; a missing segment is then not
-/// damage.
+/// Error for a reader that needs the frame `sequence`. Retention may delete old segments that are still read; a missing
+/// segment is then not damage.
 #[cold]
 pub(crate) fn cut_off(error: JournalError, journal: &Path, sequence: u64) -> ClientError {
     let is_cut = match &error {

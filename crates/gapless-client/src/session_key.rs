@@ -12,8 +12,8 @@ impl SessionKey {
     }
 }
 
-/// Number of a command in its session. A client that may be killed records it with the command before sending. It has no meaning in another
-/// session.
+/// Number of a command in its session. A client that may be killed records it with the command before sending. It has
+/// no meaning in another session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandNumber {
     pub session: u64,

@@ -1,4 +1,5 @@
-//! [`TokenBucket`]: rate limit of one publisher. The generic cell rate algorithm (ITU-T I.371, annex A): one time stamp is its whole state.
+//! [`TokenBucket`]: rate limit of one publisher. The generic cell rate algorithm (ITU-T I.371, annex A): one time stamp
+//! is its whole state.
 
 /// Rate limit of one publisher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

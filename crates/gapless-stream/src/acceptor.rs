@@ -1,7 +1,7 @@
 //! [`Acceptor`]: admits publishers and notifies the stream's agents of new and lost connections.
 //!
-//! Accepting connections is done below, in [`gapless_transport::listener`]. This module checks a publisher's hello: the stream it asks for,
-//! its permission to read, the history it has seen; and it takes requests to control the stream.
+//! Accepting connections is done below, in [`gapless_transport::listener`]. This module checks a publisher's hello: the
+//! stream it asks for, its permission to read, the history it has seen; and it takes requests to control the stream.
 
 use crate::StreamError;
 use crate::control_server::{Asked, ControlServer, answer};
@@ -58,9 +58,10 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// Starts listening on `socket_path` (mode 0600); without a path only [`Acceptor::connect`] admits publishers. Every publisher may read
-    /// `window`; without one the stream has no readers. Requests to control the stream go to `control`; without it they are answered that
-    /// the stream belongs to a service. A publisher whose history contradicts `history` is refused.
+    /// Starts listening on `socket_path` (mode 0600); without a path only [`Acceptor::connect`] admits publishers.
+    /// Every publisher may read `window`; without one the stream has no readers. Requests to control the stream go to
+    /// `control`; without it they are answered that the stream belongs to a service. A publisher whose history
+    /// contradicts `history` is refused.
     ///
     /// # Errors
     /// A path that cannot be bound, or another service listening there already.
@@ -283,7 +284,8 @@ impl Admission {
 const FIRST_MESSAGE_BYTES_MAX: usize =
     if HELLO_LENGTH > REQUEST_LENGTH_MAX { HELLO_LENGTH } else { REQUEST_LENGTH_MAX } + 1;
 
-/// Interval of polling for the outcome of a command. The sequencer and the journal do not wake this thread, and commands are rare.
+/// Interval of polling for the outcome of a command. The sequencer and the journal do not wake this thread, and
+/// commands are rare.
 const OUTCOME_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Why a connection of another process stays open.

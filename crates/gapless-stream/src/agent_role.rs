@@ -1,5 +1,5 @@
-//! [`AgentRole`]: the agents that a stream's process may have. It is the key of thread plans and wakers; its name is printed, shown by `ps`
-//! for the thread, and named in failures.
+//! [`AgentRole`]: the agents that a stream's process may have. It is the key of thread plans and wakers; its name is
+//! printed, shown by `ps` for the thread, and named in failures.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! [`ControlServer`]: the acceptor's handling of control requests. It passes commands to the sequencer, answers once their effect is
-//! released, and lists connected nodes. It never blocks.
+//! [`ControlServer`]: the acceptor's handling of control requests. It passes commands to the sequencer, answers once
+//! their effect is released, and lists connected nodes. It never blocks.
 
 use crate::counters::counters;
 use crate::messages::SequencerRequest;

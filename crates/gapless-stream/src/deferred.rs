@@ -1,6 +1,6 @@
-//! [`Deferred`]: sessions whose next command the service cannot run yet. That command and the frames after it are dropped without an
-//! answer. The publisher is asked to resend them once the service can run them, or when it queries missing frames. Nothing is buffered
-//! here, and other sessions are not delayed.
+//! [`Deferred`]: sessions whose next command the service cannot run yet. That command and the frames after it are
+//! dropped without an answer. The publisher is asked to resend them once the service can run them, or when it queries
+//! missing frames. Nothing is buffered here, and other sessions are not delayed.
 
 use gapless_transport::link::ConnectionId;
 use rustc_hash::FxHashMap;
@@ -37,7 +37,8 @@ impl Deferred {
         (deferred.connection, deferred.dropped_through) = (connection, session_seq);
     }
 
-    /// Returns whether the early frame `session_seq` is dropped without an answer, because a command of its session is deferred.
+    /// Returns whether the early frame `session_seq` is dropped without an answer, because a command of its session is
+    /// deferred.
     #[cold]
     pub fn drops(&mut self, session: u64, session_seq: u64, now_ns: u64) -> bool {
         let Some(deferred) = self.sessions.get_mut(&session) else { return false };

@@ -1,4 +1,5 @@
-//! [`DirectoryRecord`]: the file `directory`, with the kind and format of a directory and the program that wrote it last.
+//! [`DirectoryRecord`]: the file `directory`, with the kind and format of a directory and the program that wrote it
+//! last.
 //!
 //! ```text
 //! kind bus

@@ -1,7 +1,7 @@
 //! [`Egress`]: writes answers into the publishers' rings.
 //!
-//! A slow publisher must not delay the others: a message that does not fit its ring stays with the sender, which retries. A message longer
-//! than the whole ring is written in parts, as the publisher reads.
+//! A slow publisher must not delay the others: a message that does not fit its ring stays with the sender, which
+//! retries. A message longer than the whole ring is written in parts, as the publisher reads.
 
 use crate::messages::EgressMessage;
 use gapless_log::{LogError, RingWriter};
@@ -85,7 +85,8 @@ impl Egress {
         Self { rings: Vec::new(), last: 0, any_dirty: false, any_begun: false, publishers, frame_length_max }
     }
 
-    /// Adds and removes publishers, and continues messages longer than their rings. Returns the number of frames written.
+    /// Adds and removes publishers, and continues messages longer than their rings. Returns the number of frames
+    /// written.
     #[inline]
     pub fn refresh(&mut self) -> usize {
         while let Some(event) = self.publishers.pop() {

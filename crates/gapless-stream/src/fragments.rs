@@ -1,8 +1,8 @@
 //! [`Fragments`]: unfinished messages. A message enters the stream whole, so its parts wait here, in bounded memory.
 //!
-//! A session has at most one unfinished message. When memory is exhausted, new messages wait in order of arrival. An unfinished message
-//! without progress is evicted to make room, the one idle for longest first. If its publisher continues later, it gets a gap answer and
-//! resends the message.
+//! A session has at most one unfinished message. When memory is exhausted, new messages wait in order of arrival. An
+//! unfinished message without progress is evicted to make room, the one idle for longest first. If its publisher
+//! continues later, it gets a gap answer and resends the message.
 
 use crate::sequencer::{Decision, compare};
 use gapless_transport::link::ConnectionId;
@@ -35,8 +35,8 @@ struct Waiting {
     next_look_ns: u64,
 }
 
-/// Idle time after which an unfinished message is evicted for others, ns. A waiting publisher that does not ask again for this long loses
-/// its turn.
+/// Idle time after which an unfinished message is evicted for others, ns. A waiting publisher that does not ask again
+/// for this long loses its turn.
 const IDLE_NS_MAX: u64 = 2_000_000_000;
 /// Average rate below which an unfinished message is evicted too, bytes a second.
 const BYTES_PER_S_MIN: u64 = 64 << 10;
@@ -55,14 +55,15 @@ pub(crate) enum Collected {
     Complete,
     /// No memory for another message now: the caller offers the part again later.
     Later,
-    /// No memory, and the part cannot stay in its ring: it is dropped without an answer, like the parts after it. [`Fragments::recalled`]
-    /// reports when the message is to be resent.
+    /// No memory, and the part cannot stay in its ring: it is dropped without an answer, like the parts after it.
+    /// [`Fragments::recalled`] reports when the message is to be resent.
     PutOff,
     /// Rejected, with the answer for the publisher.
     Answer(Decision),
 }
 
-/// A message to be resent from its first part. Later parts are dropped without an answer, because each answer would cause a full resend.
+/// A message to be resent from its first part. Later parts are dropped without an answer, because each answer would
+/// cause a full resend.
 struct PutOff {
     connection: ConnectionId,
     needed_bytes: usize,
@@ -111,8 +112,8 @@ impl Fragments {
         self.partial.contains_key(&session)
     }
 
-    /// Adds a part of a message to a session that expects `expected` next. `frame` must be verified and come from the session's publisher,
-    /// `connection`; `padded` is the same frame with its padding.
+    /// Adds a part of a message to a session that expects `expected` next. `frame` must be verified and come from the
+    /// session's publisher, `connection`; `padded` is the same frame with its padding.
     pub fn add(
         &mut self,
         connection: ConnectionId,
@@ -148,7 +149,8 @@ impl Fragments {
             let length_max = count.saturating_mul(padded.len()).min(self.message_bytes_max);
             let reserved_bytes = MESSAGE_OVERHEAD + length_max + count * PART_OVERHEAD;
             if !self.make_room(connection, header.session, reserved_bytes, now_ns) {
-                // The frame that frees memory may follow this part in the same ring: then the part cannot wait there, and must be resent.
+                // The frame that frees memory may follow this part in the same ring: then the part cannot wait there,
+                // and must be resent.
                 if !self.unfinished.contains_key(&connection) {
                     return Collected::Later;
                 }
@@ -209,7 +211,8 @@ impl Fragments {
         put_off.take_due_answer(now_ns)
     }
 
-    /// Returns whether the early frame `session_seq` is dropped without an answer, because a message of its session is postponed.
+    /// Returns whether the early frame `session_seq` is dropped without an answer, because a message of its session is
+    /// postponed.
     #[cold]
     pub fn passes_by(&mut self, session: u64, session_seq: u64, now_ns: u64) -> bool {
         let Some(put_off) = self.put_off.get_mut(&session) else { return false };
@@ -227,8 +230,8 @@ impl Fragments {
         waits.then_some(self.next_recall_ns)
     }
 
-    /// Picks a postponed message for which there may be room now: the one whose turn it is, or the one that has waited longest. Its
-    /// publisher must resend it.
+    /// Picks a postponed message for which there may be room now: the one whose turn it is, or the one that has waited
+    /// longest. Its publisher must resend it.
     #[cold]
     pub fn recalled(&mut self, now_ns: u64) -> Option<(u64, ConnectionId)> {
         self.next_recall_ns = now_ns + LOOK_INTERVAL_NS;
@@ -352,8 +355,8 @@ impl Fragments {
     }
 }
 
-/// Minimum length of a message of `count` parts whose first part takes `first_length` bytes with its padding. All parts but the last have
-/// the same length; the last has at least one byte.
+/// Minimum length of a message of `count` parts whose first part takes `first_length` bytes with its padding. All parts
+/// but the last have the same length; the last has at least one byte.
 pub(crate) const fn shortest_length(count: usize, first_length: usize) -> usize {
     count.saturating_sub(1).saturating_mul(first_length).saturating_add(aligned_length(HEADER_LENGTH + 1))
 }

@@ -1,5 +1,5 @@
-//! [`HistoryCheck`]: compares a stream with the history that a peer has seen. A stream restored from an older copy of its directory cannot
-//! know by itself that frames are lost; a peer that has seen more can.
+//! [`HistoryCheck`]: compares a stream with the history that a peer has seen. A stream restored from an older copy of
+//! its directory cannot know by itself that frames are lost; a peer that has seen more can.
 
 use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
 use gapless_log::Window;
@@ -33,8 +33,8 @@ pub struct HistoryCheck {
 }
 
 impl HistoryCheck {
-    /// Covers the stream in `window` and, if it has a journal, the directory `journal`. With `may_lag` a peer that has seen more than this
-    /// stream is no contradiction.
+    /// Covers the stream in `window` and, if it has a journal, the directory `journal`. With `may_lag` a peer that has
+    /// seen more than this stream is no contradiction.
     #[must_use]
     pub const fn new(window: Window, journal: Option<PathBuf>, may_lag: bool) -> Self {
         Self { window, journal, may_lag }
@@ -45,8 +45,8 @@ impl HistoryCheck {
         self.window.released_sequence()
     }
 
-    /// Contradiction to `seen`; `None` also if the stream no longer keeps the frames that could show one. Reads the journal if the frames
-    /// have left the window.
+    /// Contradiction to `seen`; `None` also if the stream no longer keeps the frames that could show one. Reads the
+    /// journal if the frames have left the window.
     #[must_use]
     pub fn contradiction(&self, seen: Seen) -> Option<Contradiction> {
         if seen.sequence == 0 || seen.identity != self.window.identity() {

@@ -1,5 +1,5 @@
-//! [`Ingress`]: the agent that moves frames from publishers' rings into the window, by the decision of the [`Sequencer`] on each. It copies
-//! once, checks the copy, then stamps and commits in place.
+//! [`Ingress`]: the agent that moves frames from publishers' rings into the window, by the decision of the
+//! [`Sequencer`] on each. It copies once, checks the copy, then stamps and commits in place.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -63,7 +63,8 @@ pub struct Ingress {
     state_writer: Option<SequencerStateWriter>,
     /// Requests to the sequencer waiting for room in the window.
     asked: VecDeque<SequencerRequest>,
-    /// A halt or resume requested between two feed sessions, where no frame may stand: it follows the beginning of the next.
+    /// A halt or resume requested between two feed sessions, where no frame may stand: it follows the beginning of the
+    /// next.
     asked_between: Option<SequencerRequest>,
     /// Expired sessions whose close is not appended yet.
     expired: Vec<u64>,
@@ -86,8 +87,8 @@ pub struct Ingress {
 }
 
 impl Ingress {
-    /// Creates a leading agent that appends to `window`, with a `releaser` at tier `memory`. Without one, its frames are released
-    /// elsewhere: by the journaler, or by a cluster's member.
+    /// Creates a leading agent that appends to `window`, with a `releaser` at tier `memory`. Without one, its frames
+    /// are released elsewhere: by the journaler, or by a cluster's member.
     #[must_use]
     pub fn new(
         sequencer: Sequencer,
@@ -140,7 +141,8 @@ impl Ingress {
         self
     }
 
-    /// Writes the pending state, in a stream without threads; call it once the frames covered by the state may be released.
+    /// Writes the pending state, in a stream without threads; call it once the frames covered by the state may be
+    /// released.
     #[inline]
     pub fn turn_state_writer(&mut self) {
         if let Some(state_writer) = &mut self.state_writer {
@@ -173,8 +175,8 @@ impl Ingress {
 
     /// One turn of a publisher: takes frames from its ring, up to its budget.
     fn take_from(&mut self, number: usize) -> Result<Turn, StreamError> {
-        // A frame causes at most two messages to the service, so none of this turn's can be refused. Notices of a change of role come
-        // before them.
+        // A frame causes at most two messages to the service, so none of this turn's can be refused. Notices of a
+        // change of role come before them.
         if self.has_unsent() || !self.links.service.has_room(2 * self.options.frames_per_poll_max + 2) {
             return Ok(Turn::WindowFull(0));
         }
@@ -198,7 +200,8 @@ impl Ingress {
         }
     }
 
-    /// Takes one frame of a publisher's ring: copies it to its place in the window, verifies it there, and appends or answers it.
+    /// Takes one frame of a publisher's ring: copies it to its place in the window, verifies it there, and appends or
+    /// answers it.
     #[inline(always)]
     fn take_frame(&mut self, number: usize) -> Result<Step, StreamError> {
         if !self.has_room_for_transaction()? {
@@ -416,8 +419,8 @@ impl Ingress {
         Ok(true)
     }
 
-    /// Publishes the frames appended since the last call. A poll does so by itself; a caller of [`Ingress::append_followed`] calls this at
-    /// the end of a batch.
+    /// Publishes the frames appended since the last call. A poll does so by itself; a caller of
+    /// [`Ingress::append_followed`] calls this at the end of a batch.
     pub fn publish(&mut self) {
         self.window.publish();
         let sequence = self.window.last_sequence();
@@ -491,8 +494,8 @@ enum Step {
     Malformed(&'static str, u64),
 }
 
-/// Cold outcomes. The compiler treats branches that lead here as unlikely. Otherwise it would treat every branch of [`Ingress::take_frame`]
-/// as equally likely, the deeper ones as rare, and inline nothing in them.
+/// Cold outcomes. The compiler treats branches that lead here as unlikely. Otherwise it would treat every branch of
+/// [`Ingress::take_frame`] as equally likely, the deeper ones as rare, and inline nothing in them.
 impl Step {
     #[cold]
     fn spoiled(reason: impl std::fmt::Display) -> Self {
@@ -514,8 +517,8 @@ impl Step {
     }
 }
 
-/// Stamps a frame in its place in the window, and opens its session if it is an open. Returns its sequence. `by` is its connection and the
-/// time, ns since the epoch.
+/// Stamps a frame in its place in the window, and opens its session if it is an open. Returns its sequence. `by` is its
+/// connection and the time, ns since the epoch.
 #[inline(always)]
 fn stamp_in_place(
     sequencer: &mut Sequencer,

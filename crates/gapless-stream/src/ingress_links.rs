@@ -1,4 +1,5 @@
-//! Connections of an [`Ingress`](crate::Ingress): its options, mailboxes, counters, and the state shared with other threads while it runs.
+//! Connections of an [`Ingress`](crate::Ingress): its options, mailboxes, counters, and the state shared with other
+//! threads while it runs.
 
 use crate::control_server::WAITING_MAX;
 use crate::counters::counters;
@@ -16,7 +17,8 @@ use std::sync::atomic::AtomicBool;
 pub struct IngressOptions {
     /// Frames taken from one ring in one poll, before the other rings get their turn.
     pub frames_per_poll_max: usize,
-    /// Memory for unfinished messages, bytes. A single message is always admitted; an idle one is evicted when another needs the room.
+    /// Memory for unfinished messages, bytes. A single message is always admitted; an idle one is evicted when another
+    /// needs the room.
     pub fragments_bytes_max: usize,
     /// Longest message with the headers of its fragments, bytes; at most half of the window.
     pub message_bytes_max: usize,
@@ -79,7 +81,8 @@ counters! {
 }
 
 impl IngressCounters {
-    /// Marks the start of a handler. If the process dies before [`IngressCounters::end_execution`], the counters name the command.
+    /// Marks the start of a handler. If the process dies before [`IngressCounters::end_execution`], the counters name
+    /// the command.
     #[inline]
     pub(crate) fn begin_execution(&self, sequence: u64, session: u64, number: u64) {
         self.executing_session.set(session);

@@ -1,4 +1,5 @@
-//! [`Journaler`]: the agent that copies appended frames into the journal, in batches, and releases them or hands them to the sync thread.
+//! [`Journaler`]: the agent that copies appended frames into the journal, in batches, and releases them or hands them
+//! to the sync thread.
 
 use crate::counters::counters;
 use crate::syncer::SyncRequests;
@@ -110,7 +111,8 @@ struct Batch {
 }
 
 impl Batch {
-    /// Takes as many messages as fit `bytes_max`, but at least one. Fragments of a message stay together: each release is of whole messages.
+    /// Takes as many messages as fit `bytes_max`, but at least one. Fragments of a message stay together: each release
+    /// is of whole messages.
     fn of(frames: &[u8], bytes_max: usize) -> Self {
         let sequence_at = |position: usize| {
             let field = frames[position + SEQUENCE_OFFSET..].first_chunk().expect("a frame holds a header");

@@ -58,8 +58,8 @@ impl LockedDirectory {
         Ok(Self { layout, lock, owner: None })
     }
 
-    /// Refuses a directory of another owner, recognised by files that only that owner writes, and one written by a newer program. Changes
-    /// nothing.
+    /// Refuses a directory of another owner, recognised by files that only that owner writes, and one written by a
+    /// newer program. Changes nothing.
     ///
     /// # Errors
     /// [`StreamError::State`], with the file.
@@ -134,8 +134,8 @@ impl LockedDirectory {
             .find(|path| path.exists() && !layout.origin().exists())
     }
 
-    /// Path that only a service host with its own journal writes. Snapshots and dead letters alone are no proof. They may belong to a
-    /// service on a sequencer's stream in this directory, or to one without a stream yet.
+    /// Path that only a service host with its own journal writes. Snapshots and dead letters alone are no proof. They
+    /// may belong to a service on a sequencer's stream in this directory, or to one without a stream yet.
     fn of_service(&self) -> Option<PathBuf> {
         let layout = &self.layout;
         let is_hosts = layout.journal().exists() && !layout.state().exists();
@@ -143,8 +143,8 @@ impl LockedDirectory {
         std::iter::once(layout.outputs()).chain(beside).find(|path| path.exists())
     }
 
-    /// Refuses a directory that has lost its journal: a folder or file written only next to a journal is still there. If the journal left
-    /// its file `history`, opening it gives a better error.
+    /// Refuses a directory that has lost its journal: a folder or file written only next to a journal is still there.
+    /// If the journal left its file `history`, opening it gives a better error.
     ///
     /// # Errors
     /// [`StreamError::State`], with the path found.
@@ -185,8 +185,9 @@ impl LockedDirectory {
     }
 }
 
-/// Refuses files that no program of this project creates, and files on which opening would block or write: pipes, devices, dangling links.
-/// Links to folders are followed; links to files are refused where a file is opened. Opens nothing.
+/// Refuses files that no program of this project creates, and files on which opening would block or write: pipes,
+/// devices, dangling links. Links to folders are followed; links to files are refused where a file is opened. Opens
+/// nothing.
 ///
 /// # Errors
 /// [`StreamError::State`], with the path; also if a folder cannot be listed.

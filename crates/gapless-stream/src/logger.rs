@@ -16,10 +16,12 @@ pub enum Form {
     Payload,
 }
 
-/// Formats the events of a node. Events of the node itself, like changes of its state, are not part of the stream and are left out.
+/// Formats the events of a node. Events of the node itself, like changes of its state, are not part of the stream and
+/// are left out.
 ///
-/// A line of text holds sequence, time and kind. For a message it adds session, number in the session, schema, template, length and
-/// payload. A UTF-8 payload is printed as text with control characters escaped, any other as `hex` and digits.
+/// A line of text holds sequence, time and kind. For a message it adds session, number in the session, schema,
+/// template, length and payload. A UTF-8 payload is printed as text with control characters escaped, any other as `hex`
+/// and digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Logger {
     pub form: Form,
@@ -191,8 +193,8 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     })
 }
 
-/// Formats nanoseconds since the epoch as date and time, with the algorithm `civil_from_days` of Howard Hinnant, "chrono-Compatible
-/// Low-Level Date Algorithms".
+/// Formats nanoseconds since the epoch as date and time, with the algorithm `civil_from_days` of Howard Hinnant,
+/// "chrono-Compatible Low-Level Date Algorithms".
 #[must_use]
 pub fn utc(epoch_ns: u64) -> String {
     let (seconds, nanoseconds) = (epoch_ns / 1_000_000_000, epoch_ns % 1_000_000_000);

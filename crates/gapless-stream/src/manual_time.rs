@@ -23,7 +23,8 @@ pub struct ManualTime {
 
 impl ManualTime {
     /// Returns a stopped time and the receiver of its steps. Each step follows one
-    /// [`SequencerRequest::MoveTime`](crate::messages::SequencerRequest::MoveTime), of which at most one may be pending.
+    /// [`SequencerRequest::MoveTime`](crate::messages::SequencerRequest::MoveTime), of which at most one may be
+    /// pending.
     #[must_use]
     pub fn new() -> (Self, Receiver<TimeStep>) {
         let (steps, receiver) = sync_channel(1);
@@ -35,8 +36,8 @@ impl ManualTime {
         Now { epoch_ns: *self.now_ns.get_or_insert(now.epoch_ns), ..now }
     }
 
-    /// Advances to `to_ns`, but not past the next timer, and not before the last frame's time `last_ns`, because each frame is later than
-    /// the one before. Returns the new time.
+    /// Advances to `to_ns`, but not past the next timer, and not before the last frame's time `last_ns`, because each
+    /// frame is later than the one before. Returns the new time.
     pub(crate) fn step(&mut self, to_ns: u64, last_ns: u64, next_timer_ns: Option<u64>) -> u64 {
         let now_ns = self.now_ns.unwrap_or_default().max(last_ns);
         let at_ns = next_timer_ns.unwrap_or(u64::MAX).min(to_ns).max(now_ns);

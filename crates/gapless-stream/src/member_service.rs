@@ -1,5 +1,5 @@
-//! [`MemberService`]: a service on a member's stream, as the service host installs it, and the messages between the two. It takes the place
-//! of the responder and reads only released frames.
+//! [`MemberService`]: a service on a member's stream, as the service host installs it, and the messages between the
+//! two. It takes the place of the responder and reads only released frames.
 
 use crate::AgentRole;
 use crate::egress::Egress;
@@ -20,14 +20,15 @@ use std::sync::{Arc, OnceLock};
 pub type ServiceError = Box<dyn std::error::Error + Send + Sync>;
 
 pub trait MemberService {
-    /// Positions of the journal that the service's snapshots record, oldest first. A snapshot covers released frames only, so it may be
-    /// ahead of the member's own records.
+    /// Positions of the journal that the service's snapshots record, oldest first. A snapshot covers released frames
+    /// only, so it may be ahead of the member's own records.
     ///
     /// # Errors
     /// The snapshots cannot be read.
     fn points(&self, layout: &StreamLayout) -> Result<Vec<FilePoint>, ServiceError>;
 
-    /// Recovers the state after the frame `sequence`, which is released and journaled, from the newest snapshot and the journal.
+    /// Recovers the state after the frame `sequence`, which is released and journaled, from the newest snapshot and the
+    /// journal.
     ///
     /// # Errors
     /// Damage, a gap, or a frame at which the service stops.
@@ -132,8 +133,8 @@ pub struct StateHash {
 
 /// Snapshots of the service that runs on a member, for any thread.
 pub trait Snapshots: Send + Sync {
-    /// Takes a snapshot of everything handled so far and waits until it is on the device. Returns its sequence. Gives up once `is_over`
-    /// returns true.
+    /// Takes a snapshot of everything handled so far and waits until it is on the device. Returns its sequence. Gives
+    /// up once `is_over` returns true.
     ///
     /// # Errors
     /// The reason of the failure.

@@ -58,20 +58,22 @@ pub enum ResponderMessage {
         session: u64,
         session_seq: u64,
         code: RefusalCode,
-        /// For a gap the next expected session_seq; for throttling the end time; for a session over the limit the low half of its token.
+        /// For a gap the next expected session_seq; for throttling the end time; for a session over the limit the low
+        /// half of its token.
         detail: u64,
     },
-    /// Frames of this publisher are not taken: this member follows another, or has since the publisher opened its sessions.
+    /// Frames of this publisher are not taken: this member follows another, or has since the publisher opened its
+    /// sessions.
     NotLeader {
         connection: ConnectionId,
         /// Addresses of the leader, one a line; empty if they are not known.
         leader: Arc<str>,
     },
-    /// This member no longer leads. Sessions opened here and not released may be missing from the stream, and their numbers may be reused
-    /// for others.
+    /// This member no longer leads. Sessions opened here and not released may be missing from the stream, and their
+    /// numbers may be reused for others.
     LeadsNoMore,
-    /// This member leads, after the frame `last_sequence`. Its sequencer has no timers of the stream's own service: the service sends them
-    /// as of that frame.
+    /// This member leads, after the frame `last_sequence`. Its sequencer has no timers of the stream's own service: the
+    /// service sends them as of that frame.
     Leads {
         /// Last frame of other leaders.
         last_sequence: u64,
@@ -91,8 +93,8 @@ pub enum SequencerRequest {
         timer: u64,
         deadline_ns: u64,
     },
-    /// Stops taking frames from publishers at once; published frames that are not in the stream yet wait. Between two feed sessions it
-    /// takes effect at the beginning of the next, if the process is still running then.
+    /// Stops taking frames from publishers at once; published frames that are not in the stream yet wait. Between two
+    /// feed sessions it takes effect at the beginning of the next, if the process is still running then.
     Halt { reason: String },
     /// Takes publishers' messages again; between two feed sessions, at the beginning of the next.
     Resume,
@@ -100,14 +102,16 @@ pub enum SequencerRequest {
     BeginFeed { name: FeedSession },
     /// Ends the open feed session; publishers' messages wait until another begins.
     EndFeed,
-    /// Advances the time of a stream with a [`ManualTime`](crate::manual_time::ManualTime) to the next timer or to `to_ns`.
+    /// Advances the time of a stream with a [`ManualTime`](crate::manual_time::ManualTime) to the next timer or to
+    /// `to_ns`.
     MoveTime {
         /// Target time, ns since the epoch.
         to_ns: u64,
     },
     /// Makes the stream's own service run as this version of itself, instead of 0.
     ServiceVersion { version: u32 },
-    /// Fault rules of the stream's own service, for the rest of the stream's life. Ignored if the stream has rules already.
+    /// Fault rules of the stream's own service, for the rest of the stream's life. Ignored if the stream has rules
+    /// already.
     FaultRules(FaultRules),
     /// Rate limit of each publisher from now on.
     Throttle(Option<Throttle>),

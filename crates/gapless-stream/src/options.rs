@@ -20,7 +20,8 @@ use gapless_wire::mtu::Mtu;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Configuration of an event stream. [`EventStreamOptions::in_directory`] and [`EventStreamOptions::in_memory`] hold the defaults.
+/// Configuration of an event stream. [`EventStreamOptions::in_directory`] and [`EventStreamOptions::in_memory`] hold
+/// the defaults.
 #[derive(Clone)]
 pub struct EventStreamOptions {
     /// Directory of journal, state and socket; `None` only at tier `memory`.
@@ -32,15 +33,15 @@ pub struct EventStreamOptions {
     /// Size of the window in bytes, a power of two. A window smaller than the default also needs a smaller
     /// [`EventStreamOptions::message_length_max`]: [`EventStreamOptions::with_window_bytes`] sets both.
     pub window_bytes: usize,
-    /// MTU of its networks: limits packets, and frames to the capacity of one packet. [`EventStreamOptions::with_mtu`] also sets frames and
-    /// packets.
+    /// MTU of its networks: limits packets, and frames to the capacity of one packet. [`EventStreamOptions::with_mtu`]
+    /// also sets frames and packets.
     pub mtu: Option<Mtu>,
     /// Longest frame, bytes; longer messages are split.
     pub frame_length_max: usize,
     /// Longest message, bytes of payload; its frames must fit half of the window.
     pub message_length_max: usize,
-    /// Memory for unfinished messages of all publishers together, bytes. Each session has at most one. A message without progress for 2 s
-    /// is evicted when another needs the room, and is resent.
+    /// Memory for unfinished messages of all publishers together, bytes. Each session has at most one. A message
+    /// without progress for 2 s is evicted when another needs the room, and is resent.
     pub fragments_bytes_max: usize,
     /// Idle time after which a session is closed.
     pub session_expiry: Duration,
@@ -150,7 +151,8 @@ impl EventStreamOptions {
         self
     }
 
-    /// Sets the MTU of the networks, and frames and packets to the maximum that it allows. Call it after setting the networks.
+    /// Sets the MTU of the networks, and frames and packets to the maximum that it allows. Call it after setting the
+    /// networks.
     ///
     /// ```
     /// # mod gapless {

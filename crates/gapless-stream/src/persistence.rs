@@ -60,8 +60,8 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// Opens for a stream at `tier` with frames of at most `frame_length_max` bytes, on this machine, without files next to the journal. A
-    /// new journal starts its own stream at sequence 1.
+    /// Opens for a stream at `tier` with frames of at most `frame_length_max` bytes, on this machine, without files
+    /// next to the journal. A new journal starts its own stream at sequence 1.
     #[must_use]
     pub fn new(tier: Tier, frame_length_max: usize) -> Self {
         let (points, environment) = (Vec::new(), Environment::default());

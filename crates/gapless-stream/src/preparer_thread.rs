@@ -6,8 +6,8 @@ use gapless_agent::thread::spawn_helper;
 use gapless_journal::SegmentPreparer;
 use std::thread::JoinHandle;
 
-/// Thread that prepares segments before the journal's writer needs them, or the same work without a thread, polled by the owner. Dropping
-/// it ends the thread.
+/// Thread that prepares segments before the journal's writer needs them, or the same work without a thread, polled by
+/// the owner. Dropping it ends the thread.
 pub struct PreparerThread {
     preparer: SegmentPreparer,
     thread: Option<JoinHandle<()>>,

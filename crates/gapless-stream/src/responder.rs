@@ -1,5 +1,6 @@
-//! [`Responder`]: the agent that sends publishers the outcome of frames that are not simply appended: opened sessions, repeats, gaps. An
-//! appended frame needs no answer, because it comes back in the stream. The agent also wakes sleeping publishers.
+//! [`Responder`]: the agent that sends publishers the outcome of frames that are not simply appended: opened sessions,
+//! repeats, gaps. An appended frame needs no answer, because it comes back in the stream. The agent also wakes sleeping
+//! publishers.
 
 use crate::AgentRole;
 use crate::egress::{Egress, Payload};
@@ -146,7 +147,8 @@ impl Responder {
             None => {}
             Some(Pending::Repeat { connection, session, session_seq, last_sequence }) => {
                 if last_sequence > self.released_sequence {
-                    // The answer states that the stream has the frame, which must first be as durable as the stream promises.
+                    // The answer states that the stream has the frame, which must first be as durable as the stream
+                    // promises.
                     let (appended_sequence, reopened) = (last_sequence, None);
                     self.repeats.push(Repeated { connection, session, session_seq, reopened, appended_sequence });
                     return;

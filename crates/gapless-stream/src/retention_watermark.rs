@@ -1,4 +1,5 @@
-//! [`RetentionWatermark`]: the deletable part of a journal with several users: only frames that the states of all of them cover.
+//! [`RetentionWatermark`]: the deletable part of a journal with several users: only frames that the states of all of
+//! them cover.
 
 use gapless_journal::SegmentPreparer;
 use std::sync::Arc;
@@ -14,7 +15,8 @@ pub struct RetentionWatermark {
 }
 
 impl RetentionWatermark {
-    /// Creates one watermark for each of `sequences`: the sequence up to which a state covers the journal of `preparer` now, 0 for none.
+    /// Creates one watermark for each of `sequences`: the sequence up to which a state covers the journal of `preparer`
+    /// now, 0 for none.
     #[must_use]
     pub fn shared<const N: usize>(preparer: &SegmentPreparer, sequences: [u64; N]) -> [Self; N] {
         let all: Arc<[AtomicU64]> = sequences.map(AtomicU64::new).into();
@@ -28,8 +30,8 @@ impl RetentionWatermark {
 
     /// Marks frames up to and including `sequence` as covered by this user.
     pub fn covered(&self, sequence: u64) {
-        // AcqRel, so that of two concurrent calls one sees both values. If neither did, retention would lag by one state,
-        // which is harmless.
+        // AcqRel, so that of two concurrent calls one sees both values. If neither did, retention would lag by one
+        // state, which is harmless.
         self.sequences[self.own].fetch_max(sequence, Ordering::AcqRel);
         self.tell();
     }

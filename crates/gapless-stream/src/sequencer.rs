@@ -1,5 +1,5 @@
-//! [`Sequencer`]: decides on each published frame. A core without I/O: (state, frame, now) in, decision out. Its state is a fold of the
-//! stream, so a replay rebuilds it.
+//! [`Sequencer`]: decides on each published frame. A core without I/O: (state, frame, now) in, decision out. Its state
+//! is a fold of the stream, so a replay rebuilds it.
 
 use gapless_wire::control::{SessionOpen, TimerFired, WINDOW_MESSAGES_MAX};
 use gapless_wire::descriptor::{REFUSED_FLAG, TRANSACTION_FLAG};
@@ -16,8 +16,8 @@ use gapless_transport::link::ConnectionId;
 pub enum Decision {
     /// Next frame of its session: append it.
     Append,
-    /// Next frame of its session, asking for a timer beyond the stream's limit: append it, marked as refused. It sets no timer, and its
-    /// publisher continues after it.
+    /// Next frame of its session, asking for a timer beyond the stream's limit: append it, marked as refused. It sets
+    /// no timer, and its publisher continues after it.
     AppendRefused,
     /// Duplicate: must not be appended again; the service has or will have its reply.
     Repeat,
@@ -37,7 +37,8 @@ pub enum Decision {
 pub struct SequencerRules {
     /// Sequenced time without a frame after which a session is closed, ns.
     pub session_expiry_ns: u64,
-    /// Whether publishers may send events and ask for timers. The node of a service takes only commands, which have replies.
+    /// Whether publishers may send events and ask for timers. The node of a service takes only commands, which have
+    /// replies.
     pub takes_events: bool,
     /// Largest window of messages in flight that a session may declare.
     pub window_messages_max: u32,
@@ -74,8 +75,8 @@ pub struct SessionState {
     /// Sequenced time of its last frame, ns since the epoch.
     pub last_active_ns: u64,
     pub token: u128,
-    /// Whether several connections may publish to it. Used by the instances of one service, whose numbers must not start over: a shared
-    /// session never expires.
+    /// Whether several connections may publish to it. Used by the instances of one service, whose numbers must not
+    /// start over: a shared session never expires.
     pub shared: bool,
     connection: Option<ConnectionId>,
     sharing: Vec<ConnectionId>,
@@ -171,8 +172,8 @@ impl Sequencer {
         self.is_halted = is_halted;
     }
 
-    /// Applies a frame that is in the stream already, in recovery and as a follower. The state is then that of the sequencer that stamped
-    /// the frame.
+    /// Applies a frame that is in the stream already, in recovery and as a follower. The state is then that of the
+    /// sequencer that stamped the frame.
     pub fn observe(&mut self, frame: &Frame<'_>) {
         self.last_sequence = frame.sequence();
         self.last_timestamp_ns = frame.timestamp_ns();
@@ -223,8 +224,8 @@ impl Sequencer {
         sessions.len()
     }
 
-    /// Decides on a frame from `connection` whose checksums are valid. [`Decision::Append`] counts the frame as appended: the caller must
-    /// stamp it at `epoch_ns` and append it, or the session loses its order.
+    /// Decides on a frame from `connection` whose checksums are valid. [`Decision::Append`] counts the frame as
+    /// appended: the caller must stamp it at `epoch_ns` and append it, or the session loses its order.
     #[inline]
     pub fn decide(&mut self, frame: &Frame<'_>, connection: ConnectionId, epoch_ns: u64) -> Decision {
         if frame.flags() & TRANSACTION_FLAG != 0 {
@@ -272,15 +273,16 @@ impl Sequencer {
     /// [`Decision::SessionUnknown`].
     #[inline]
     pub fn expected(&self, session: u64, connection: ConnectionId) -> Result<u64, Decision> {
-        // A session belongs to the owner of its token: its identifier can be guessed, and a dead publisher may have left frames in its ring
-        // when its successor continues.
+        // A session belongs to the owner of its token: its identifier can be guessed, and a dead publisher may have
+        // left frames in its ring when its successor continues.
         match self.sessions.get(&session) {
             Some(state) if state.is_of(connection) => Ok(state.next_session_seq),
             _ => Err(Decision::SessionUnknown),
         }
     }
 
-    /// Reverts the last counted frame of `session`, which is not appended after all. The previous frame's time is `last_timestamp_ns`.
+    /// Reverts the last counted frame of `session`, which is not appended after all. The previous frame's time is
+    /// `last_timestamp_ns`.
     #[cold]
     pub(crate) fn take_back(&mut self, session: u64, last_timestamp_ns: u64) {
         if let Some(state) = self.sessions.get_mut(&session) {
@@ -327,7 +329,8 @@ impl Sequencer {
         }
     }
 
-    /// Lets `connection` publish to `session`. If it and the session are `shared`, the previous connections stay; else it replaces them.
+    /// Lets `connection` publish to `session`. If it and the session are `shared`, the previous connections stay; else
+    /// it replaces them.
     pub fn attach(&mut self, session: u64, connection: ConnectionId, shared: bool) {
         let Some(state) = self.sessions.get_mut(&session) else { return };
         if !(shared && state.shared) {
@@ -414,7 +417,8 @@ impl Sequencer {
         self.term = term;
     }
 
-    /// Stops stamping frames. A term without frames never was in the stream: the next frame may be of an earlier term, by another leader.
+    /// Stops stamping frames. A term without frames never was in the stream: the next frame may be of an earlier term,
+    /// by another leader.
     pub const fn end_term(&mut self) {
         let (behind, before) = self.led;
         if self.last_sequence == behind {
@@ -533,7 +537,8 @@ impl Sequencer {
         self.timers.iter()
     }
 
-    /// Sets a timer of the stream's own service to `deadline_ns`, sequenced time. The service remembers its timers itself.
+    /// Sets a timer of the stream's own service to `deadline_ns`, sequenced time. The service remembers its timers
+    /// itself.
     pub fn set_timer(&mut self, timer: u64, deadline_ns: u64) {
         self.timers.insert(Timer { deadline_ns, owner: 0, timer });
     }
@@ -566,8 +571,8 @@ impl Sequencer {
         self.timers.first().map(|timer| timer.deadline_ns)
     }
 
-    /// Looks for sessions that were silent for too long, once a second. Each stays open until the caller has appended its close and called
-    /// [`Sequencer::close_expired`].
+    /// Looks for sessions that were silent for too long, once a second. Each stays open until the caller has appended
+    /// its close and called [`Sequencer::close_expired`].
     #[inline]
     pub fn look_for_expired_sessions(&mut self, epoch_ns: u64) -> Vec<u64> {
         if epoch_ns < self.next_expiry_scan_ns {

@@ -1,5 +1,5 @@
-//! Rebuilds a sequencer's state at a sequence, from the newest state file and the journal after it. Used at a start, and when a cluster's
-//! member truncates frames that a new leader lacks.
+//! Rebuilds a sequencer's state at a sequence, from the newest state file and the journal after it. Used at a start,
+//! and when a cluster's member truncates frames that a new leader lacks.
 
 use crate::sequencer::{Sequencer, SequencerRules};
 use crate::{StreamError, sequencer_state_writer};
@@ -15,16 +15,17 @@ pub struct Rebuilt {
     pub state_sequence: u64,
     /// Frames of the journal applied after it.
     pub frames_replayed: u64,
-    /// Whether the requested sequence is in the middle of a message; the sequencer's state is then that before the message.
+    /// Whether the requested sequence is in the middle of a message; the sequencer's state is then that before the
+    /// message.
     pub is_mid_message: bool,
 }
 
-/// Sequencer of the stream `identity` in `layout`, with `sequence` as the last frame. The journal may be open for writing; uncommitted
-/// frames are not read.
+/// Sequencer of the stream `identity` in `layout`, with `sequence` as the last frame. The journal may be open for
+/// writing; uncommitted frames are not read.
 ///
 /// # Errors
-/// The journal does not reach `sequence`, or that is in the middle of a message; the first frames are covered neither by a state nor by the
-/// journal; damage.
+/// The journal does not reach `sequence`, or that is in the middle of a message; the first frames are covered neither
+/// by a state nor by the journal; damage.
 pub fn rebuild(
     layout: &StreamLayout,
     identity: StreamIdentity,

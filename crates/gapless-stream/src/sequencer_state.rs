@@ -1,5 +1,5 @@
-//! [`SequencerState`]: a sequencer's state in a file. It lets older segments of the journal be deleted, and shortens the replay at a
-//! restart.
+//! [`SequencerState`]: a sequencer's state in a file. It lets older segments of the journal be deleted, and shortens
+//! the replay at a restart.
 //!
 //! ```text
 //!  0  u64  magic "GAPSEQS\1"             then, for each feed session (32 bytes):

@@ -1,5 +1,5 @@
-//! [`SequencerStateWriter`]: periodically writes the sequencer's state to files, on a thread of its own, and finds the newest one.
-//! Retention may delete journal frames that the newest state covers.
+//! [`SequencerStateWriter`]: periodically writes the sequencer's state to files, on a thread of its own, and finds the
+//! newest one. Retention may delete journal frames that the newest state covers.
 
 use crate::StreamError;
 use crate::retention_watermark::RetentionWatermark;
@@ -60,8 +60,8 @@ pub struct StateInterval {
 }
 
 impl SequencerStateWriter {
-    /// Starts a writer for `directory`. After each `interval`, starting at `sequence`, it writes a state that the journal of `syncer` has
-    /// reached, and reports it to `watermark`.
+    /// Starts a writer for `directory`. After each `interval`, starting at `sequence`, it writes a state that the
+    /// journal of `syncer` has reached, and reports it to `watermark`.
     ///
     /// # Errors
     /// The directory cannot be created, or no thread can be started.
@@ -147,7 +147,8 @@ impl SequencerStateWriter {
         }
     }
 
-    /// Discards states taken before a truncation and not written yet. Must be called before anything is released after the truncation.
+    /// Discards states taken before a truncation and not written yet. Must be called before anything is released after
+    /// the truncation.
     pub fn stream_was_cut(&mut self, sequence: u64) {
         // Release: pairs with the Acquire in write_states, through the later release of frames.
         self.cuts.fetch_add(1, Ordering::Release);
@@ -170,7 +171,8 @@ impl Drop for SequencerStateWriter {
 
 /// Longest wait for the release of a state's frames.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The same when the stream ends: frames that are never released, as of a member without a quorum, must not delay the stop.
+/// The same when the stream ends: frames that are never released, as of a member without a quorum, must not delay the
+/// stop.
 const RELEASE_TIMEOUT_CLOSING: Duration = Duration::from_secs(1);
 
 fn write_states(
@@ -191,8 +193,8 @@ fn write_states(
 impl StateFiles {
     /// Writes a state whose frames are released, unless the stream was truncated since it was taken.
     fn write(&self, state: &SequencerState, cuts_before: u64, cuts: &AtomicU64) {
-        // Acquire: a thread that sees the release of frames appended after a truncation also sees the truncation. Released frames are never
-        // truncated.
+        // Acquire: a thread that sees the release of frames appended after a truncation also sees the truncation.
+        // Released frames are never truncated.
         if cuts.load(Ordering::Acquire) != cuts_before {
             return;
         }
@@ -257,8 +259,8 @@ fn list(directory: &Path) -> Result<Vec<(u64, PathBuf)>, StreamError> {
     Ok(states)
 }
 
-/// Rewrites the states in `directory` for `identity`, another incarnation of the same stream. Unreadable states are removed: readers would
-/// skip them.
+/// Rewrites the states in `directory` for `identity`, another incarnation of the same stream. Unreadable states are
+/// removed: readers would skip them.
 ///
 /// # Errors
 /// The directory cannot be read or written, or holds states of another stream.
@@ -279,7 +281,8 @@ pub fn adopt(directory: &Path, identity: StreamIdentity) -> Result<(), StreamErr
     Ok(())
 }
 
-/// Positions of the journal that the states in `directory` record, oldest first. For an unreadable state only the name is used.
+/// Positions of the journal that the states in `directory` record, oldest first. For an unreadable state only the name
+/// is used.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -322,8 +325,8 @@ pub fn check(path: &Path, identity: StreamIdentity, sequence: u64) -> Result<(),
     state.map_err(|reason| StreamError::State { path: path.to_owned(), reason })
 }
 
-/// Newest state of the stream `identity` in `directory` that is not ahead of `last_sequence`, the end of its journal. An unreadable one is
-/// skipped with a warning: an older one plus the journal gives the same state.
+/// Newest state of the stream `identity` in `directory` that is not ahead of `last_sequence`, the end of its journal.
+/// An unreadable one is skipped with a warning: an older one plus the journal gives the same state.
 ///
 /// # Errors
 /// The directory cannot be read, or holds states of another stream.

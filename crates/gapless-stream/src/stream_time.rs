@@ -1,9 +1,9 @@
-//! [`StreamTime`]: the time with which a sequencer stamps. It advances evenly across changes of leader and restarts, even if the wall
-//! clocks of the machines differ (decision 8).
+//! [`StreamTime`]: the time with which a sequencer stamps. It advances evenly across changes of leader and restarts,
+//! even if the wall clocks of the machines differ (decision 8).
 //!
-//! Pure: time comes in as [`Now`]. A [`Clock`](gapless_agent::Clock) bridges jumps of the wall clock while a process runs; this type
-//! bridges the offset between two processes. The leader knows the offset of the stream's time from its machine's clock. It sends the
-//! stream's time to its followers, and slowly slews the offset to zero.
+//! Pure: time comes in as [`Now`]. A [`Clock`](gapless_agent::Clock) bridges jumps of the wall clock while a process
+//! runs; this type bridges the offset between two processes. The leader knows the offset of the stream's time from its
+//! machine's clock. It sends the stream's time to its followers, and slowly slews the offset to zero.
 
 use gapless_agent::Now;
 use gapless_agent::clock::SLEW_PPM_MAX;
@@ -15,8 +15,8 @@ const SLEW_INTERVAL_NS: u64 = 1_000_000;
 const FAR_NS: u64 = 1_000_000_000;
 /// Faster slew rate for such an offset, so that it is gone in days instead of years, millionths.
 pub const FAR_SLEW_PPM: i64 = 50_000;
-/// Rate at which a heard offset fades, millionths. A received time is too low by the delay of its message, so the greatest offset is kept.
-/// It fades because the leader slews its own offset, and both machines slew their clocks.
+/// Rate at which a heard offset fades, millionths. A received time is too low by the delay of its message, so the
+/// greatest offset is kept. It fades because the leader slews its own offset, and both machines slew their clocks.
 const FADING_PPM: i64 = FAR_SLEW_PPM + 4 * SLEW_PPM_MAX;
 
 /// Latest plausible time, ns since the epoch: the year 2262.
@@ -49,8 +49,8 @@ pub struct StreamTime {
 }
 
 impl StreamTime {
-    /// Time of a stream whose last frame is at `last_ns`. If this machine leads from the start and its clock is earlier, time continues
-    /// from that frame instead of standing still until the clock catches up.
+    /// Time of a stream whose last frame is at `last_ns`. If this machine leads from the start and its clock is
+    /// earlier, time continues from that frame instead of standing still until the clock catches up.
     #[must_use]
     pub const fn after(last_ns: u64) -> Self {
         Self { ahead_ns: 0, is_known: false, changed_ns: 0, begins_behind_ns: Some(last_ns) }
@@ -62,8 +62,8 @@ impl StreamTime {
         self.is_known = true;
     }
 
-    /// Time of the stream while this machine leads. It is slewed towards this machine's clock by [`SLEW_PPM_MAX`], or by [`FAR_SLEW_PPM`]
-    /// while it is more than a second away.
+    /// Time of the stream while this machine leads. It is slewed towards this machine's clock by [`SLEW_PPM_MAX`], or
+    /// by [`FAR_SLEW_PPM`] while it is more than a second away.
     #[inline]
     pub fn lead(&mut self, now: Now) -> Now {
         if self.ahead_ns != 0 || self.begins_behind_ns.is_some() {

@@ -1,5 +1,5 @@
-//! [`SyncThread`]: the helper thread of the tiers that sync to the device. It blocks in a sync; frames journaled meanwhile form the next
-//! group.
+//! [`SyncThread`]: the helper thread of the tiers that sync to the device. It blocks in a sync; frames journaled
+//! meanwhile form the next group.
 
 use gapless_agent::thread::spawn_helper;
 use gapless_agent::{CpuMask, Waker};

@@ -44,8 +44,8 @@ impl<A: Display> Addresses<A> {
         self.wait(now)
     }
 
-    /// Notes that the member does not lead and moves to the address in `leaders`, one a line, if it is one of these; otherwise to the next.
-    /// Returns the wait before the next attempt.
+    /// Notes that the member does not lead and moves to the address in `leaders`, one a line, if it is one of these;
+    /// otherwise to the next. Returns the wait before the next attempt.
     pub fn turned_away(&mut self, leaders: &str, now: Instant) -> Duration {
         let is_named = |address: &A| {
             let address = address.to_string();

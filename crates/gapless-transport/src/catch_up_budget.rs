@@ -1,6 +1,7 @@
-//! [`CatchUpBudget`]: limit on the traffic to members that are catching up during live traffic. A leader's turns, and the processors that
-//! it may share with its followers, serve live traffic first. Catching up may use a quarter more than the published bytes, so that a gap
-//! shrinks at every rate, or some tens of MiB a second if that is more. Without live traffic there is no limit.
+//! [`CatchUpBudget`]: limit on the traffic to members that are catching up during live traffic. A leader's turns, and
+//! the processors that it may share with its followers, serve live traffic first. Catching up may use a quarter more
+//! than the published bytes, so that a gap shrinks at every rate, or some tens of MiB a second if that is more. Without
+//! live traffic there is no limit.
 //!
 //! A token bucket; the caller passes the time.
 
@@ -8,7 +9,8 @@
 const BYTES_PER_S_MIN: u64 = 96 << 20;
 /// Interval of refilling the budget, ns: published bytes are counted over this time.
 const PERIOD_NS: u64 = 2_000_000;
-/// Time without publications after which live traffic counts as ended, ns: longer than publishers may wait for a processor.
+/// Time without publications after which live traffic counts as ended, ns: longer than publishers may wait for a
+/// processor.
 const QUIET_NS: u64 = 20_000_000;
 /// Pause of the caller after which it may have missed publications, ns.
 const PAUSE_NS_MIN: u64 = 500_000;

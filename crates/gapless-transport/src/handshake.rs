@@ -1,5 +1,5 @@
-//! Messages of a publisher and the acceptor over the Unix socket, before the rings exist: one each way, little-endian, fixed length. The
-//! answer carries four descriptors.
+//! Messages of a publisher and the acceptor over the Unix socket, before the rings exist: one each way, little-endian,
+//! fixed length. The answer carries four descriptors.
 //!
 //! ```text
 //!  Hello (88 bytes)                      Welcome (80 bytes)
@@ -24,8 +24,8 @@
 //!           where it has not
 //! ```
 //!
-//! A refusal answers a hello. It is also the last message to an admitted publisher when the service fails. A publisher of a version without
-//! reasons reads 80 bytes of it, and takes any message on its connection for the end.
+//! A refusal answers a hello. It is also the last message to an admitted publisher when the service fails. A publisher
+//! of a version without reasons reads 80 bytes of it, and takes any message on its connection for the end.
 
 use crate::link::RingSizes;
 use crate::seen::Seen;

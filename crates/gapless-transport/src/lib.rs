@@ -1,5 +1,6 @@
-//! Connections between processes and machines: accepting publishers, giving them rings, and noticing their death; packets and connections
-//! between machines, and their in-memory variants for tests. This crate knows nothing about the contents of a stream.
+//! Connections between processes and machines: accepting publishers, giving them rings, and noticing their death;
+//! packets and connections between machines, and their in-memory variants for tests. This crate knows nothing about the
+//! contents of a stream.
 //!
 //! | module | what lives there |
 //! |---|---|

@@ -33,7 +33,8 @@ impl RingSizes {
     }
 }
 
-/// Longest payload of one answer in any stream, bytes: with its header it is the longest frame. This limit cannot change.
+/// Longest payload of one answer in any stream, bytes: with its header it is the longest frame. This limit cannot
+/// change.
 pub const ANSWER_LENGTH_MAX: usize = FRAME_LENGTH_MAX - HEADER_LENGTH;
 
 /// Allowed sizes, for an error when [`RingSizes::is_valid`] is false.

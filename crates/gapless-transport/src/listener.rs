@@ -1,8 +1,8 @@
 //! [`Listener`]: the socket for publishers of other processes, and notices of their death.
 //!
-//! It reports first messages of new connections, and the end of accepted ones. The caller interprets the message and decides whether to
-//! accept its sender. No frames pass here. The caller's thread sleeps in `poll` on the listening socket and on one socket for each
-//! connection. A process's death closes its socket, so it is known at once.
+//! It reports first messages of new connections, and the end of accepted ones. The caller interprets the message and
+//! decides whether to accept its sender. No frames pass here. The caller's thread sleeps in `poll` on the listening
+//! socket and on one socket for each connection. A process's death closes its socket, so it is known at once.
 
 use crate::TransportError;
 use crate::handshake::{WELCOME_DESCRIPTORS_MAX, Welcome};
@@ -67,7 +67,8 @@ pub enum ListenerEvent<A> {
 }
 
 impl<A> Listener<A> {
-    /// Listens on the socket `path` (mode 0600), for first messages of at most `message_bytes_max` bytes. A longer one is truncated.
+    /// Listens on the socket `path` (mode 0600), for first messages of at most `message_bytes_max` bytes. A longer one
+    /// is truncated.
     ///
     /// # Errors
     /// A path that cannot be bound, or another service listening there already.
@@ -94,8 +95,9 @@ impl<A> Listener<A> {
         self.waker.clone()
     }
 
-    /// Sleeps until an event, a wake-up, or for `timeout`, and returns the events. New connections are accepted at the beginning of the
-    /// next call, after the caller has dropped connections. If the socket's file was removed, it is created again within a second.
+    /// Sleeps until an event, a wake-up, or for `timeout`, and returns the events. New connections are accepted at the
+    /// beginning of the next call, after the caller has dropped connections. If the socket's file was removed, it is
+    /// created again within a second.
     ///
     /// # Errors
     /// The operating system cannot wait.
@@ -283,8 +285,8 @@ impl PendingConnection {
         self.send(&refusal.to_bytes_with_reason(reason));
     }
 
-    /// Answers a hello with a welcome and the publisher's ends of `rings`, with the descriptor that wakes the service and, for a reader,
-    /// that of the `window`. Returns the service's ends; `None` if the publisher is gone.
+    /// Answers a hello with a welcome and the publisher's ends of `rings`, with the descriptor that wakes the service
+    /// and, for a reader, that of the `window`. Returns the service's ends; `None` if the publisher is gone.
     #[must_use]
     pub fn hand_over(
         &self,

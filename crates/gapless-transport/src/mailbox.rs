@@ -1,4 +1,5 @@
-//! [`Mailbox`]: rare messages between agents of one process. Checking an empty one costs a relaxed load; frames are never sent this way.
+//! [`Mailbox`]: rare messages between agents of one process. Checking an empty one costs a relaxed load; frames are
+//! never sent this way.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};

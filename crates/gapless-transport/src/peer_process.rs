@@ -1,4 +1,5 @@
-//! [`PeerCredentials`] and [`PeerProcess`]: user and process at the other end of a Unix socket, and whether the process is stopped.
+//! [`PeerCredentials`] and [`PeerProcess`]: user and process at the other end of a Unix socket, and whether the process
+//! is stopped.
 
 use gapless_agent::counters::descriptor::process_namespace;
 use nix::sys::socket::{getsockopt, sockopt};
@@ -49,7 +50,8 @@ impl PeerProcess {
         self.0
     }
 
-    /// Process that listens on the socket to which `socket` is connected; `None` if it cannot be seen from here, as from another container.
+    /// Process that listens on the socket to which `socket` is connected; `None` if it cannot be seen from here, as
+    /// from another container.
     #[must_use]
     pub fn of(socket: &impl AsFd) -> Option<Self> {
         PeerCredentials::of(socket).ok()?.process
@@ -62,8 +64,8 @@ impl PeerProcess {
         found.is_ok_and(|found| found.ino() != process_namespace())
     }
 
-    /// Reason why it makes no progress, according to the kernel: it is stopped. `None` for a process that may run, even if it has nothing
-    /// to do, and without `/proc`.
+    /// Reason why it makes no progress, according to the kernel: it is stopped. `None` for a process that may run, even
+    /// if it has nothing to do, and without `/proc`.
     #[must_use]
     pub fn standstill(self) -> Option<&'static str> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0)).ok()?;

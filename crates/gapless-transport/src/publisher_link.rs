@@ -24,8 +24,8 @@ pub struct PublisherLink {
     pub wake_service: OwnedFd,
     /// Wakes the publisher.
     pub wake_publisher: OwnedFd,
-    /// Closed by the operating system when either process dies; `None` inside one process. Its only message is the reason of the service's
-    /// failure.
+    /// Closed by the operating system when either process dies; `None` inside one process. Its only message is the
+    /// reason of the service's failure.
     pub socket: Option<OwnedFd>,
     pub window: Option<Window>,
     /// Failure of the other side in this process; `None` if that is another process.
@@ -86,8 +86,8 @@ impl PublisherLink {
         hung_up || self.reader.is_writer_closed() || self.pump.as_ref().is_some_and(|pump| pump.is_over())
     }
 
-    /// Reason of the other side's failure, if it is known here. Meant for a link that [is gone](Self::is_gone): a reason in transit is
-    /// waited for, at most 100 ms.
+    /// Reason of the other side's failure, if it is known here. Meant for a link that [is gone](Self::is_gone): a
+    /// reason in transit is waited for, at most 100 ms.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         if let Some(failures) = &self.failures {

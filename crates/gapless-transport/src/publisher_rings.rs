@@ -1,7 +1,7 @@
 //! [`PublisherRings`]: both ends of a new publisher's rings, until each side has its own.
 //!
-//! Created when a publisher is admitted. One half becomes a [`PublisherLink`] in this process or goes to another process; the other half,
-//! [`ServiceEnds`], stays with the service.
+//! Created when a publisher is admitted. One half becomes a [`PublisherLink`] in this process or goes to another
+//! process; the other half, [`ServiceEnds`], stays with the service.
 
 use crate::TransportError;
 use crate::handshake::{WELCOME_DESCRIPTORS, Welcome};
@@ -50,7 +50,8 @@ impl PublisherRings {
         self.service.connection
     }
 
-    /// Splits the rings for a publisher of this process, which wakes the service by `wake_service` and reads `window`, if any.
+    /// Splits the rings for a publisher of this process, which wakes the service by `wake_service` and reads `window`,
+    /// if any.
     ///
     /// # Errors
     /// The process has no free descriptor.
@@ -81,7 +82,8 @@ impl PublisherRings {
         [self.command_writer.fd(), self.reply_reader.fd(), wake_service, self.service.wake.as_fd()]
     }
 
-    /// Leaves the publisher's ends to the other process, which has its own over the same memory: dropping ours must not announce a close.
+    /// Leaves the publisher's ends to the other process, which has its own over the same memory: dropping ours must not
+    /// announce a close.
     pub(crate) fn leave_to_peer(self) -> ServiceEnds {
         self.command_writer.leave_to_peer();
         self.reply_reader.leave_to_peer();

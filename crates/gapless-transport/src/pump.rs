@@ -1,5 +1,5 @@
-//! [`Pump`]: connects a client to a service on another machine. The client uses its rings as if the service were here. The pump carries
-//! frames between their other ends and the service's TCP port; it runs when the client is polled.
+//! [`Pump`]: connects a client to a service on another machine. The client uses its rings as if the service were here.
+//! The pump carries frames between their other ends and the service's TCP port; it runs when the client is polled.
 //!
 //! The packets are those of `docs/upstream-protocol.md`.
 
@@ -42,7 +42,8 @@ pub(crate) fn wait(connection: &TcpConnection, sends: bool, timeout: Duration) -
 }
 
 impl Pump {
-    /// Creates a pump for a `connection`, known to the service by its key, and the service's ends of the publisher's rings.
+    /// Creates a pump for a `connection`, known to the service by its key, and the service's ends of the publisher's
+    /// rings.
     pub(crate) fn new(
         (connection, key): (TcpConnection, u64),
         (commands, replies): (RingReader, RingWriter),

@@ -2,7 +2,8 @@
 
 use gapless_log::StreamIdentity;
 
-/// Last frame of a stream that a peer has seen; zeros for none. Not comparable with another stream, or another incarnation of this one.
+/// Last frame of a stream that a peer has seen; zeros for none. Not comparable with another stream, or another
+/// incarnation of this one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     pub identity: StreamIdentity,
@@ -29,8 +30,8 @@ impl Seen {
         )
     }
 
-    /// Notes a frame of the stream, perhaps an earlier one. A time of 0 means unknown, as in the answer to the opening of a session: such a
-    /// frame proves nothing and is ignored.
+    /// Notes a frame of the stream, perhaps an earlier one. A time of 0 means unknown, as in the answer to the opening
+    /// of a session: such a frame proves nothing and is ignored.
     #[inline]
     pub const fn see(&mut self, sequence: u64, timestamp_ns: u64) {
         if sequence > self.sequence && timestamp_ns != 0 {

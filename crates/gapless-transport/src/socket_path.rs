@@ -28,7 +28,8 @@ pub fn socket_address(path: &Path) -> io::Result<SocketAddrUnix> {
 /// Opens a packet connection to the socket at `path`.
 ///
 /// # Errors
-/// No process listens there; [`io::ErrorKind::WouldBlock`] if its accept queue is full, because the listening process accepts none.
+/// No process listens there; [`io::ErrorKind::WouldBlock`] if its accept queue is full, because the listening process
+/// accepts none.
 pub fn connect_packets(path: &Path) -> io::Result<OwnedFd> {
     connect(path, SocketType::SEQPACKET)
 }

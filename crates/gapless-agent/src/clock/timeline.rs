@@ -3,17 +3,18 @@
 //! Pure, except for [`begin`]: [`Renewal::next`] takes the current piece and a [`Sample`] and returns the next piece.
 //!
 //! Two corrections, both at most [`SLEW_PPM_MAX`] (0.5 ms a second):
-//! - epoch time is slewed towards the wall clock by a tenth of the offset per second; a wall clock that jumped by an hour is followed at
-//!   0.5 ms a second, and nothing expires because of the jump.
-//! - monotonic time from the time stamp counter is led back to the system's within a piece. The counter's rate is measured again over each
-//!   piece.
+//! - epoch time is slewed towards the wall clock by a tenth of the offset per second; a wall clock that jumped by an
+//!   hour is followed at 0.5 ms a second, and nothing expires because of the jump.
+//! - monotonic time from the time stamp counter is led back to the system's within a piece. The counter's rate is
+//!   measured again over each piece.
 
 use super::source::{Sample, Source};
 use crate::agent::Now;
 
 pub const SLEW_PPM_MAX: i64 = 500;
 
-/// The first piece is short, because the counter's rate is known only roughly; each lasts twice as long as the last, up to the maximum.
+/// The first piece is short, because the counter's rate is known only roughly; each lasts twice as long as the last, up
+/// to the maximum.
 const FIRST_PIECE_NS: u64 = 10_000_000;
 const PIECE_NS_MAX: u64 = 500_000_000;
 /// The slew is the offset from the wall clock divided by this.

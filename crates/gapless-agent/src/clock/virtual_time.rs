@@ -1,6 +1,7 @@
 //! `VirtualTime`: time set by hand, for the simulator and for tests.
 //!
-//! Its wall clock can jump and drift like real ones; the epoch time of a [`super::Clock`] over it is slewed as in production.
+//! Its wall clock can jump and drift like real ones; the epoch time of a [`super::Clock`] over it is slewed as in
+//! production.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -30,7 +31,8 @@ impl VirtualTime {
         self.inner.monotonic_ns.fetch_add(ns, Ordering::SeqCst);
     }
 
-    /// Advances both clocks until monotonic time is `monotonic_ns`. Monotonic time never goes back: an earlier time has no effect.
+    /// Advances both clocks until monotonic time is `monotonic_ns`. Monotonic time never goes back: an earlier time has
+    /// no effect.
     pub fn advance_to(&self, monotonic_ns: u64) {
         self.inner.monotonic_ns.fetch_max(monotonic_ns, Ordering::SeqCst);
     }

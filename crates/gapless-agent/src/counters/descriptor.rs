@@ -15,9 +15,9 @@
 //! +-------------------+----------------------------------------------------------------+
 //! ```
 //!
-//! The pid is that of the owner's process namespace; the inode number of that namespace follows, or zero without `/proc`. `used` counts the
-//! complete labels; it only grows. Counter *i* has the *i*-th label and the *i*-th value. Each value has two cache lines, because
-//! processors fetch them in pairs.
+//! The pid is that of the owner's process namespace; the inode number of that namespace follows, or zero without
+//! `/proc`. `used` counts the complete labels; it only grows. Counter *i* has the *i*-th label and the *i*-th value.
+//! Each value has two cache lines, because processors fetch them in pairs.
 
 use std::os::unix::fs::MetadataExt;
 

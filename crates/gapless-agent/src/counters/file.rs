@@ -1,8 +1,8 @@
 //! `OwnedFile`: the counters file of its owner, from creation to removal.
 //!
-//! Used only by [`super::Counters`] and [`super::CountersWriter`]. Ownership is an advisory lock on the open file, which the kernel drops
-//! when the process dies in any way; so a file without a lock is stale. A new file is completed under another name and then renamed, so no
-//! reader sees a partial one.
+//! Used only by [`super::Counters`] and [`super::CountersWriter`]. Ownership is an advisory lock on the open file,
+//! which the kernel drops when the process dies in any way; so a file without a lock is stale. A new file is completed
+//! under another name and then renamed, so no reader sees a partial one.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};

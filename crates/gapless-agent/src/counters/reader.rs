@@ -45,7 +45,8 @@ impl CountersReader {
         Ok(reader)
     }
 
-    /// Labels and values, in the order of addition. Each value is consistent in itself; two values may be from different moments.
+    /// Labels and values, in the order of addition. Each value is consistent in itself; two values may be from
+    /// different moments.
     ///
     /// # Errors
     /// As for [`CountersReader::open`], if the file has been damaged since.
@@ -74,7 +75,8 @@ impl CountersReader {
         self.header.pid
     }
 
-    /// Whether the file has been removed or replaced since it was opened: its owner has ended or restarted. Then open it again.
+    /// Whether the file has been removed or replaced since it was opened: its owner has ended or restarted. Then open
+    /// it again.
     #[must_use]
     pub fn is_removed(&self) -> bool {
         self.file.metadata().map_or(true, |metadata| metadata.nlink() == 0)
@@ -86,8 +88,8 @@ impl CountersReader {
         !self.is_removed() && file_lock::is_locked(&self.file).unwrap_or(false)
     }
 
-    /// Whether [`owner_pid`](Self::owner_pid) is a number of this process's namespace; in another namespace it may name an unrelated
-    /// process.
+    /// Whether [`owner_pid`](Self::owner_pid) is a number of this process's namespace; in another namespace it may name
+    /// an unrelated process.
     #[must_use]
     pub fn is_owner_of_this_namespace(&self) -> bool {
         // A file of an earlier version does not contain it.

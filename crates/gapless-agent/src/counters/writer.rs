@@ -1,7 +1,7 @@
 //! [`CountersWriter`]: publishes counters in memory to other processes, in files that it writes periodically.
 //!
-//! It has no thread: an existing thread asks it for the time of the next call, and makes that call. While no counter changes, nothing is
-//! written and no thread is woken.
+//! It has no thread: an existing thread asks it for the time of the next call, and makes that call. While no counter
+//! changes, nothing is written and no thread is woken.
 
 use super::written::WrittenFile;
 use super::{Counters, Error};
@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// No call is due.
 const NEVER: u64 = u64::MAX;
 
-/// Writes counters in memory to files: a change is in its file after [`PERIOD_NS`](Self::PERIOD_NS) and one turn of the thread.
+/// Writes counters in memory to files: a change is in its file after [`PERIOD_NS`](Self::PERIOD_NS) and one turn of the
+/// thread.
 ///
 /// A counting thread calls [`changed`](Self::changed) after each count. The writing thread sleeps no longer than until
 /// [`next_ns`](Self::next_ns), then calls [`tick`](Self::tick), and does both again after each wake-up.
@@ -60,8 +61,8 @@ impl CountersWriter {
     /// Maximum delay of writing a change, if the thread has the time, ns.
     pub const PERIOD_NS: u64 = 250_000_000;
 
-    /// Creates a writer. `wake` ends the sleep of the writing thread when counting resumes. It may be called with any lock held and must
-    /// not block.
+    /// Creates a writer. `wake` ends the sleep of the writing thread when counting resumes. It may be called with any
+    /// lock held and must not block.
     #[must_use]
     pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self {
@@ -80,11 +81,12 @@ impl CountersWriter {
         writer
     }
 
-    /// Publishes these counters, and those added later, in a file at `path`, starting with the counts so far. A file left by a dead process
-    /// is replaced.
+    /// Publishes these counters, and those added later, in a file at `path`, starting with the counts so far. A file
+    /// left by a dead process is replaced.
     ///
     /// # Errors
-    /// [`Error::CountersInUse`] if its owner is alive; [`Error::CountersDamaged`] if another kind of file is there; [`Error::CountersIo`].
+    /// [`Error::CountersInUse`] if its owner is alive; [`Error::CountersDamaged`] if another kind of file is there;
+    /// [`Error::CountersIo`].
     pub fn write_to(&self, counters: &Counters, path: impl AsRef<Path>) -> Result<WrittenCounters, Error> {
         let file = WrittenFile::create(Arc::clone(&counters.region), counters.capacity, path.as_ref())?;
         let written = Arc::new(Written { file, is_told: AtomicBool::new(false) });
@@ -97,8 +99,8 @@ impl CountersWriter {
     /// Notes a count. Costs a load while counting goes on; the first call after a pause wakes the thread.
     #[inline]
     pub fn changed(&self) {
-        // Relaxed: a thread that finds the flag set has counted before it was cleared, or shortly after, before the store became visible.
-        // The writing thread checks once more a period after clearing it.
+        // Relaxed: a thread that finds the flag set has counted before it was cleared, or shortly after, before the
+        // store became visible. The writing thread checks once more a period after clearing it.
         if !self.has_changes.load(Ordering::Relaxed) {
             self.changed_after_a_pause();
         }
@@ -113,7 +115,8 @@ impl CountersWriter {
         }
     }
 
-    /// Time of the next [`tick`](Self::tick), on the clock of `now_ns`; `None` while nothing changes. For the writing thread.
+    /// Time of the next [`tick`](Self::tick), on the clock of `now_ns`; `None` while nothing changes. For the writing
+    /// thread.
     pub fn next_ns(&self, now_ns: u64) -> Option<u64> {
         // Relaxed: it was written by this thread.
         let next_ns = self.next_ns.load(Ordering::Relaxed);
@@ -132,13 +135,14 @@ impl CountersWriter {
         if self.next_ns.load(Ordering::Relaxed) > now_ns {
             return;
         }
-        // A thread that has just found the flag set may count a moment later: one last check follows after a check without changes.
+        // A thread that has just found the flag set may count a moment later: one last check follows after a check
+        // without changes.
         let is_more = self.write() || self.has_changes.swap(false, Ordering::SeqCst);
         self.next_ns.store(if is_more { now_ns + Self::PERIOD_NS } else { NEVER }, Ordering::SeqCst);
     }
 
-    /// Writes all changes now, on any thread. Returns whether there were any, or a file could not be written. A failure is logged once for
-    /// each file, and the next change writes everything that is missing.
+    /// Writes all changes now, on any thread. Returns whether there were any, or a file could not be written. A failure
+    /// is logged once for each file, and the next change writes everything that is missing.
     pub fn write(&self) -> bool {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let files: Vec<_> = files.iter().filter_map(Weak::upgrade).collect();

@@ -1,7 +1,7 @@
 //! [`WrittenFile`]: a file with the values of counters in memory at the last write.
 //!
-//! Used only by [`super::CountersWriter`]. The file is not mapped for counting, so truncating, removing or replacing it does not harm the
-//! counting process.
+//! Used only by [`super::CountersWriter`]. The file is not mapped for counting, so truncating, removing or replacing it
+//! does not harm the counting process.
 
 use super::file::{OwnedFile, Place};
 use super::{Region, descriptor};
@@ -38,8 +38,8 @@ impl WrittenFile {
         Ok(Self { region, capacity, state })
     }
 
-    /// Writes changed values, and restores a truncated or removed file. Without a change it does not look at the file. Returns whether
-    /// there was a change.
+    /// Writes changed values, and restores a truncated or removed file. Without a change it does not look at the file.
+    /// Returns whether there was a change.
     pub(super) fn write(&self) -> Result<bool, Error> {
         let mut state = self.lock();
         let State { file: Some(file), values: before, is_in_doubt } = &mut *state else { return Ok(false) };

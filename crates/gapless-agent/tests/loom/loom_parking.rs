@@ -12,8 +12,8 @@ use loom::sync::atomic::AtomicU64;
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 
-/// An eventfd: a signal stays until it is waited for. A wait without a signal never ends, so a lost wake-up is a deadlock, which loom
-/// reports.
+/// An eventfd: a signal stays until it is waited for. A wait without a signal never ends, so a lost wake-up is a
+/// deadlock, which loom reports.
 struct EventFd {
     signalled: Mutex<bool>,
     changed: Condvar,

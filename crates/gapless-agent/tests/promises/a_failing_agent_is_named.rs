@@ -1,5 +1,5 @@
-//! Errors and panics of agents: the thread ends, its agents are closed, the owner and the other threads are notified, and the agent is
-//! named. Also the orderly stop: closed and drained in order.
+//! Errors and panics of agents: the thread ends, its agents are closed, the owner and the other threads are notified,
+//! and the agent is named. Also the orderly stop: closed and drained in order.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::{Arc, Mutex};

@@ -124,8 +124,8 @@ fn real_clocks_match_the_system() {
             })
             .collect();
         readers.into_iter().for_each(|reader| reader.join().unwrap());
-        // Read between two readings of the system clock, so it must lie between them, however busy the machine is; a millisecond for the
-        // error of the counter before its correction.
+        // Read between two readings of the system clock, so it must lie between them, however busy the machine is; a
+        // millisecond for the error of the counter before its correction.
         let system = Clock::system();
         let before = system.now().monotonic_ns;
         let between = clock.now().monotonic_ns;

@@ -1,4 +1,5 @@
-//! Parking on real threads. The longest park is an hour here, so that a lost wake-up hangs the test instead of being hidden by a timeout.
+//! Parking on real threads. The longest park is an hour here, so that a lost wake-up hangs the test instead of being
+//! hidden by a timeout.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::os::fd::OwnedFd;
@@ -194,8 +195,8 @@ fn only_parked_thread_costs_a_syscall() {
     assert!(!readable(&waker));
 }
 
-/// A sender publishes at the worst moment, after the last idle poll and before the announcement is visible, so it wakes no thread. The
-/// agent plays that sender itself, in `arm`.
+/// A sender publishes at the worst moment, after the last idle poll and before the announcement is visible, so it wakes
+/// no thread. The agent plays that sender itself, in `arm`.
 struct WorstMoment {
     waker: Waker,
     armed: bool,

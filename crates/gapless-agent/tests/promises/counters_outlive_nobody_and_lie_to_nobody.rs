@@ -1,5 +1,5 @@
-//! Counters in a file: another process reads them; a dead owner's file is replaced, a living owner's is not; and a damaged file is an error
-//! with the position.
+//! Counters in a file: another process reads them; a dead owner's file is replaced, a living owner's is not; and a
+//! damaged file is an error with the position.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::io::Write;

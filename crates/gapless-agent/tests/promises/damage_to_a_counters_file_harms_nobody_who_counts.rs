@@ -1,5 +1,5 @@
-//! Counters written to a file: damage to the file does not end the counting process, is logged once, and is repaired with the next change,
-//! unless another file is in its place.
+//! Counters written to a file: damage to the file does not end the counting process, is logged once, and is repaired
+//! with the next change, unless another file is in its place.
 
 use gapless_agent::{Counter, Counters, CountersReader, CountersWriter, Error, WrittenCounters};
 use std::fs::File;

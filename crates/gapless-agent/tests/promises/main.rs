@@ -1,5 +1,5 @@
-//! Promises of agents, their threads, plans, clocks and counters: one program, with a module for each promise, because linking a program
-//! for each costs more than running them all.
+//! Promises of agents, their threads, plans, clocks and counters: one program, with a module for each promise, because
+//! linking a program for each costs more than running them all.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

@@ -12,24 +12,25 @@ use gapless_wire::control::RefusalCode;
 use std::time::{Duration, Instant};
 
 impl Client {
-    /// Sends `payload` and waits for the reply. Reconnects to a service that is restarted meanwhile; the command takes effect once. If the
-    /// session's window or the ring to the service is full, or the session is not open, it first waits for that.
+    /// Sends `payload` and waits for the reply. Reconnects to a service that is restarted meanwhile; the command takes
+    /// effect once. If the session's window or the ring to the service is full, or the session is not open, it first
+    /// waits for that.
     ///
-    /// Other messages that arrive meanwhile, notices and replies to other commands, are delivered by the next [`Client::poll`], in their
-    /// order. A client that calls and never polls keeps them. The service refuses a command once its session has 1,024 unacknowledged
-    /// notices.
+    /// Other messages that arrive meanwhile, notices and replies to other commands, are delivered by the next
+    /// [`Client::poll`], in their order. A client that calls and never polls keeps them. The service refuses a command
+    /// once its session has 1,024 unacknowledged notices.
     ///
     /// # Errors
     /// Each states what happened to the command:
-    /// - not sent: [`ClientError::WindowFull`], [`ClientError::NotOpen`] and [`LogError::Full`], if there was no room within `timeout`; the
-    ///   other errors of [`Client::send`]; [`ClientError::Disconnected`] and [`ClientError::TimedOut`], if the service was gone before
-    ///   there was room;
-    /// - sent, outcome unknown: [`ClientError::OutcomeUnknown`], with its number, if there is no reply within `timeout`, or the service is
-    ///   gone and does not come back in that time;
+    /// - not sent: [`ClientError::WindowFull`], [`ClientError::NotOpen`] and [`LogError::Full`], if there was no room
+    ///   within `timeout`; the other errors of [`Client::send`]; [`ClientError::Disconnected`] and
+    ///   [`ClientError::TimedOut`], if the service was gone before there was room;
+    /// - sent, outcome unknown: [`ClientError::OutcomeUnknown`], with its number, if there is no reply within
+    ///   `timeout`, or the service is gone and does not come back in that time;
     /// - refused: [`ClientError::Refused`];
     /// - done: [`ClientError::ReplyTooLong`], whose reply is lost;
-    /// - session lost: [`ClientError::NoSuchSession`]; the stream does not contain the history that this client has seen:
-    ///   [`ClientError::OtherHistory`].
+    /// - session lost: [`ClientError::NoSuchSession`]; the stream does not contain the history that this client has
+    ///   seen: [`ClientError::OtherHistory`].
     pub fn call(
         &mut self,
         key: SessionKey,
@@ -98,8 +99,9 @@ impl Client {
         accepted >= number && self.session_id(key) == Some(session)
     }
 
-    /// Takes messages that have arrived, or sleeps until one arrives, at most until `until`. Keeps every message but the reply to the
-    /// session's command `number` for the next poll. Reconnects to a service that is gone, until the end of `limit`.
+    /// Takes messages that have arrived, or sleeps until one arrives, at most until `until`. Keeps every message but
+    /// the reply to the session's command `number` for the next poll. Reconnects to a service that is gone, until the
+    /// end of `limit`.
     pub(super) fn await_reply(
         &mut self,
         key: SessionKey,

@@ -9,7 +9,8 @@ pub trait ClientEnvironment: Send {
     /// Current time; it never goes back.
     fn now(&self) -> Instant;
 
-    /// Sleeps until something has arrived for the client, or for `timeout`. However short that is, the rest of the simulation continues.
+    /// Sleeps until something has arrived for the client, or for `timeout`. However short that is, the rest of the
+    /// simulation continues.
     fn sleep(&mut self, timeout: Duration);
 
     /// Tries to connect once, for at most `timeout`. An earlier connection is no longer used.

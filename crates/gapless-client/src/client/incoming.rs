@@ -25,8 +25,8 @@ pub enum Incoming<'a> {
         /// The message; its session_seq counts the notices of this session.
         notice: Reply<'a>,
     },
-    /// The service no longer knows the session: it has expired, or the stream is a new incarnation. Commands without a reply may or may not
-    /// have taken effect. Its token opens a new session, with another key.
+    /// The service no longer knows the session: it has expired, or the stream is a new incarnation. Commands without a
+    /// reply may or may not have taken effect. Its token opens a new session, with another key.
     SessionLost {
         session: SessionKey,
     },
@@ -77,8 +77,8 @@ const fn is_acknowledgement(schema: u32, payload: &[u8]) -> bool {
 }
 
 impl<'a> Reply<'a> {
-    /// Whether the command is done and its handler gave no reply. An empty reply of a handler has the schema of its message; schema 0,
-    /// which no message has, counts as no reply.
+    /// Whether the command is done and its handler gave no reply. An empty reply of a handler has the schema of its
+    /// message; schema 0, which no message has, counts as no reply.
     #[must_use]
     pub const fn is_acknowledgement(&self) -> bool {
         self.refusal.is_none() && is_acknowledgement(self.schema, self.payload)
@@ -163,15 +163,15 @@ impl DeferredMessage {
     }
 }
 
-/// Whether a frame states that the stream has a message, without its outcome: the answer of a service has a sequence. Event streams answer
-/// this way, and members that run no service.
+/// Whether a frame states that the stream has a message, without its outcome: the answer of a service has a sequence.
+/// Event streams answer this way, and members that run no service.
 #[cold]
 pub(super) fn is_of_no_service(frame: &Frame<'_>) -> bool {
     frame.kind() == Kind::Reply && frame.session_seq() != 0 && frame.flags() & REFUSED_FLAG == 0
 }
 
-/// Handles one whole message from the service, to the session `key` if it is known. Returns the number from which a session's commands must
-/// be resent.
+/// Handles one whole message from the service, to the session `key` if it is known. Returns the number from which a
+/// session's commands must be resent.
 #[inline]
 pub(super) fn take_message(
     sessions: &mut [Session],

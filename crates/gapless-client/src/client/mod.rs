@@ -1,5 +1,5 @@
-//! [`Client`]: the publisher's side. Opens sessions, sends commands, delivers replies, and keeps every command until its reply arrives, so
-//! that none is lost or duplicated when either side dies.
+//! [`Client`]: the publisher's side. Opens sessions, sends commands, delivers replies, and keeps every command until
+//! its reply arrives, so that none is lost or duplicated when either side dies.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -60,8 +60,8 @@ use waiting::{CallWaits, SILENCE_MAX, Silence, TimeLimit};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientOptions {
     pub link: RingSizes,
-    /// Timeout of the handshake with a reachable service, and of opening a session; connection refused is an error at once. Also how long
-    /// [`Client::reconnect`] looks for a service.
+    /// Timeout of the handshake with a reachable service, and of opening a session; connection refused is an error at
+    /// once. Also how long [`Client::reconnect`] looks for a service.
     pub timeout: Duration,
     /// Stream that the service must have; zeros for any.
     pub identity: StreamIdentity,
@@ -136,8 +136,8 @@ pub const TCP_PREFIX: &str = "tcp:";
 pub const WINDOW_COMMANDS_MAX: u32 = 64;
 
 impl Client {
-    /// Connects to the service that listens at `path`, a socket of this machine; or by TCP to a cluster member with a port for clients:
-    /// `tcp:` and a host with a port, such as `tcp:alpha.example:9200`.
+    /// Connects to the service that listens at `path`, a socket of this machine; or by TCP to a cluster member with a
+    /// port for clients: `tcp:` and a host with a port, such as `tcp:alpha.example:9200`.
     ///
     /// # Errors
     /// Connection refused; another stream; no answer in time.
@@ -145,8 +145,8 @@ impl Client {
         Self::connect_any(&[path], options)
     }
 
-    /// Connects to the first of a cluster's members that admits it, each at one of `paths`, as for [`Client::connect`]. It finds the leader
-    /// itself: a member that does not lead names the leader, or the next member is tried.
+    /// Connects to the first of a cluster's members that admits it, each at one of `paths`, as for [`Client::connect`].
+    /// It finds the leader itself: a member that does not lead names the leader, or the next member is tried.
     ///
     /// # Errors
     /// As for [`Client::connect`], of the last attempt.
@@ -234,12 +234,12 @@ impl Client {
         self.addresses.as_ref().map_or_else(|| THIS_PROCESS.to_owned(), |all| all.current().given())
     }
 
-    /// Opens the session of `token`, or finds it again: the same token names the same session, also for a restarted process.
-    /// `window_messages` (1..=64) commands may be in flight. If the service has lost the session ([`Incoming::SessionLost`]), this opens a
-    /// new one, with another key.
+    /// Opens the session of `token`, or finds it again: the same token names the same session, also for a restarted
+    /// process. `window_messages` (1..=64) commands may be in flight. If the service has lost the session
+    /// ([`Incoming::SessionLost`]), this opens a new one, with another key.
     ///
-    /// Messages for other sessions that arrive meanwhile are delivered by the next poll. The client leaves a cluster member that does not
-    /// lead for another.
+    /// Messages for other sessions that arrive meanwhile are delivered by the next poll. The client leaves a cluster
+    /// member that does not lead for another.
     ///
     /// # Errors
     /// A token of 0 or a window out of range; no answer in time; the service is gone.
@@ -275,8 +275,8 @@ impl Client {
         Ok(key)
     }
 
-    /// Like [`Client::open_session`], without waiting: the session can be used after [`Incoming::Opened`]. Opening many sessions this way
-    /// takes one round trip.
+    /// Like [`Client::open_session`], without waiting: the session can be used after [`Incoming::Opened`]. Opening many
+    /// sessions this way takes one round trip.
     ///
     /// # Errors
     /// A token of 0 or a window out of range; the ring is full; the service is gone.
@@ -300,8 +300,9 @@ impl Client {
         Ok(key)
     }
 
-    /// Closes a session for good: the stream forgets it with its kept replies and notices, and its token opens a new session afterwards.
-    /// There is no answer; if the service dies before it has taken the close, the session lives until it expires.
+    /// Closes a session for good: the stream forgets it with its kept replies and notices, and its token opens a new
+    /// session afterwards. There is no answer; if the service dies before it has taken the close, the session lives
+    /// until it expires.
     ///
     /// # Errors
     /// [`ClientError::InFlight`] while commands have no reply; [`ClientError::NoSuchSession`] if it is not
@@ -347,9 +348,10 @@ impl Client {
         self.sessions.get(key.index()).and_then(Session::id)
     }
 
-    /// Next number of the session, which the next command gets if it has one frame; 1 for a session new to the stream. It tells a restarted
-    /// process how far its predecessor came: [`Client::outcome`] gives the fate of each number below it. Each frame of a longer command
-    /// uses a number, and so does each acknowledgement of notices, which only [`Client::poll`] sends.
+    /// Next number of the session, which the next command gets if it has one frame; 1 for a session new to the stream.
+    /// It tells a restarted process how far its predecessor came: [`Client::outcome`] gives the fate of each number
+    /// below it. Each frame of a longer command uses a number, and so does each acknowledgement of notices, which only
+    /// [`Client::poll`] sends.
     #[must_use]
     pub fn next_session_seq(&self, key: SessionKey) -> Option<u64> {
         self.sessions.get(key.index()).filter(|session| session.is_open()).map(Session::next_session_seq)
@@ -366,8 +368,8 @@ impl Client {
         self.sessions.get(key.index()).is_some_and(Session::has_room)
     }
 
-    /// Sends a command. `encode` writes its payload of at most `length_max` bytes and returns the length. Returns the command's number in
-    /// the session, which its reply carries.
+    /// Sends a command. `encode` writes its payload of at most `length_max` bytes and returns the length. Returns the
+    /// command's number in the session, which its reply carries.
     ///
     /// # Errors
     /// [`ClientError::WindowFull`], [`ClientError::NotOpen`] and [`LogError::Full`]: poll and retry.
@@ -384,8 +386,8 @@ impl Client {
         Ok(number)
     }
 
-    /// Like [`Client::send`], but the command becomes visible to the service at the next [`Client::flush`] or [`Client::poll`]: one
-    /// hand-over for several commands.
+    /// Like [`Client::send`], but the command becomes visible to the service at the next [`Client::flush`] or
+    /// [`Client::poll`]: one hand-over for several commands.
     ///
     /// # Errors
     /// As for [`Client::send`].
@@ -464,12 +466,13 @@ impl Client {
         self.link.flush();
     }
 
-    /// Takes up to `messages_max` messages from the service and passes each to `take`. Flushes first. Returns their number.
+    /// Takes up to `messages_max` messages from the service and passes each to `take`. Flushes first. Returns their
+    /// number.
     ///
     /// # Errors
-    /// [`ClientError::Disconnected`] once the service is gone and all its messages are taken. That is checked after 50 ms without a
-    /// message. With other members configured, it is also returned after this one has owed an answer for a second.
-    /// [`ClientError::Protocol`] for an invalid frame.
+    /// [`ClientError::Disconnected`] once the service is gone and all its messages are taken. That is checked after 50
+    /// ms without a message. With other members configured, it is also returned after this one has owed an answer for a
+    /// second. [`ClientError::Protocol`] for an invalid frame.
     #[inline]
     pub fn poll(&mut self, messages_max: usize, mut take: impl FnMut(Incoming<'_>)) -> Result<usize, ClientError> {
         self.poll_into(messages_max, &mut take)

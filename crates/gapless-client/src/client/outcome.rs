@@ -31,8 +31,8 @@ pub enum Outcome {
         sequence: u64,
         length_bytes: u64,
     },
-    /// The stream has it, and it will be done or refused. There was no answer in time, because it is not done yet, or no service runs on
-    /// the connected member. Ask again.
+    /// The stream has it, and it will be done or refused. There was no answer in time, because it is not done yet, or
+    /// no service runs on the connected member. Ask again.
     NotYetDone,
     /// Not arrived: the command has no effect, unless it is resent.
     NotArrived {
@@ -44,7 +44,8 @@ pub enum Outcome {
         /// First number whose reply is kept, as are those of all later ones.
         first_kept: u64,
     },
-    /// The number does not belong to a command. A command meant for it has not arrived and never will; it may be sent under another number.
+    /// The number does not belong to a command. A command meant for it has not arrived and never will; it may be sent
+    /// under another number.
     NoCommand {
         /// Longer command with a frame of this number; `None` if the client has used it to acknowledge notices.
         part_of: Option<u64>,
@@ -69,19 +70,20 @@ impl Outcome {
 }
 
 impl Client {
-    /// Asks for the fate of the session's command `session_seq`, and waits for the answer. The command may be of this process, such as one
-    /// whose [`Client::call`] ended with [`ClientError::OutcomeUnknown`], or of an earlier owner of the session (see
-    /// [`Client::resume_session`]). Asking changes nothing and can be repeated as long as the reply is kept: for as many later numbers as
-    /// the session's window has. Reconnects to a service that is restarted meanwhile.
+    /// Asks for the fate of the session's command `session_seq`, and waits for the answer. The command may be of this
+    /// process, such as one whose [`Client::call`] ended with [`ClientError::OutcomeUnknown`], or of an earlier owner
+    /// of the session (see [`Client::resume_session`]). Asking changes nothing and can be repeated as long as the reply
+    /// is kept: for as many later numbers as the session's window has. Reconnects to a service that is restarted
+    /// meanwhile.
     ///
-    /// Other messages that arrive meanwhile are delivered by the next [`Client::poll`]. If the answer took longer than 200 ms, the question
-    /// was repeated, and a second answer with `first: false` may be among them.
+    /// Other messages that arrive meanwhile are delivered by the next [`Client::poll`]. If the answer took longer than
+    /// 200 ms, the question was repeated, and a second answer with `first: false` may be among them.
     ///
     /// # Errors
-    /// - [`ClientError::OutcomeUnknown`]: this process has sent the command, and there is no answer within `timeout`; or the service is
-    ///   gone and does not come back in that time;
-    /// - [`ClientError::NotOpen`], [`ClientError::Disconnected`] or [`ClientError::TimedOut`]: the session was not open, and did not open
-    ///   in that time;
+    /// - [`ClientError::OutcomeUnknown`]: this process has sent the command, and there is no answer within `timeout`;
+    ///   or the service is gone and does not come back in that time;
+    /// - [`ClientError::NotOpen`], [`ClientError::Disconnected`] or [`ClientError::TimedOut`]: the session was not
+    ///   open, and did not open in that time;
     /// - [`ClientError::NoSuchSession`], [`ClientError::OtherHistory`].
     pub fn outcome(&mut self, key: SessionKey, session_seq: u64, timeout: Duration) -> Result<Outcome, ClientError> {
         self.asks = true;
@@ -136,12 +138,12 @@ impl Client {
         }
     }
 
-    /// Sends a command under a number recorded for it: it takes effect once, however often it is sent, and by however many processes in
-    /// succession. If the stream has the number already, only its outcome is requested, and the payload is ignored. Otherwise the command
-    /// is sent, and unused numbers before it are used up.
+    /// Sends a command under a number recorded for it: it takes effect once, however often it is sent, and by however
+    /// many processes in succession. If the stream has the number already, only its outcome is requested, and the
+    /// payload is ignored. Otherwise the command is sent, and unused numbers before it are used up.
     ///
-    /// A process that must not lose commands when it is killed records each with its number before sending it. It starts by resending, in
-    /// order, those that have no outcome yet:
+    /// A process that must not lose commands when it is killed records each with its number before sending it. It
+    /// starts by resending, in order, those that have no outcome yet:
     ///
     /// ```
     /// # use gapless_client::{Client, ClientError, CommandNumber, SessionKey, client::MessageType};
@@ -160,7 +162,8 @@ impl Client {
     ///
     /// # Errors
     /// - as for [`Client::send`]; nothing was sent, but numbers before it may have been used up;
-    /// - [`ClientError::OtherSession`]: the number is of another session, and it is no longer known whether its command took effect;
+    /// - [`ClientError::OtherSession`]: the number is of another session, and it is no longer known whether its command
+    ///   took effect;
     /// - [`ClientError::NotSent`]: this process has used the number for something else;
     /// - [`ClientError::Option`]: the session's last process cannot have assigned this number.
     pub fn send_as(
@@ -204,8 +207,9 @@ impl Client {
         Ok(())
     }
 
-    /// Resends the session's command `session_seq`, or asks for its reply if another process had sent it. It has no second effect. The
-    /// original reply arrives again through [`Client::poll`], with `first: false`. [`Client::outcome`] waits for it.
+    /// Resends the session's command `session_seq`, or asks for its reply if another process had sent it. It has no
+    /// second effect. The original reply arrives again through [`Client::poll`], with `first: false`.
+    /// [`Client::outcome`] waits for it.
     ///
     /// # Errors
     /// [`ClientError::NotSent`]; [`ClientError::NotOpen`]; [`ClientError::NoSuchSession`]; [`LogError::Full`].
@@ -222,8 +226,8 @@ impl Client {
         }
     }
 
-    /// Number of the session's next command, for a payload of this length: that of the last of its frames. `None` if the session is not
-    /// open.
+    /// Number of the session's next command, for a payload of this length: that of the last of its frames. `None` if
+    /// the session is not open.
     #[must_use]
     pub fn number_for(&self, key: SessionKey, payload_length: usize) -> Option<CommandNumber> {
         let session_seq = self.next_session_seq(key)? + self.frames_for(payload_length) - 1;
@@ -242,7 +246,8 @@ impl Client {
         if session.is_open() { Ok(session.known(session_seq)) } else { Err(ClientError::NotOpen) }
     }
 
-    /// Sends an empty command under a number that the stream has: the sequencer does not append duplicates, and the service answers it.
+    /// Sends an empty command under a number that the stream has: the sequencer does not append duplicates, and the
+    /// service answers it.
     fn ask_for_reply(&mut self, key: SessionKey, session_seq: u64) -> Result<(), ClientError> {
         let session = self.session(key)?.id().unwrap_or(0);
         let claim = self.link.writer.claim(HEADER_LENGTH)?;

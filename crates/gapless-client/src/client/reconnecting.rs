@@ -1,5 +1,5 @@
-//! Resuming after a restart of the service, or at another member of its cluster: the same sessions, every command without a reply resent,
-//! and no message lost.
+//! Resuming after a restart of the service, or at another member of its cluster: the same sessions, every command
+//! without a reply resent, and no message lost.
 
 use super::incoming::{DeferredMessage, Incoming, take_message};
 use super::waiting::{SILENCE_MAX, Silence, TimeLimit};
@@ -73,8 +73,8 @@ impl fmt::Display for ServiceAddress {
 
 const ATTEMPT_TIME_MIN: Duration = Duration::from_millis(5);
 
-/// Messages that arrived while only answers to opens, or one reply, were awaited. Bounded, for each connection, by the notices that the
-/// service keeps for the open sessions, and by the commands sent.
+/// Messages that arrived while only answers to opens, or one reply, were awaited. Bounded, for each connection, by the
+/// notices that the service keeps for the open sessions, and by the commands sent.
 #[derive(Default)]
 pub(super) struct Deferred {
     pub frames: VecDeque<Vec<u8>>,
@@ -103,19 +103,21 @@ impl Deferred {
 }
 
 impl Client {
-    /// Reconnects to a restarted service, or to another member of its cluster, and opens every session with its token. Then resends every
-    /// command without a reply, across all sessions in the original order. Tries all addresses in turn until the timeout. A session that
-    /// the stream has lost (see [`Incoming::SessionLost`]) stays closed: [`Client::can_send`] is then always false.
+    /// Reconnects to a restarted service, or to another member of its cluster, and opens every session with its token.
+    /// Then resends every command without a reply, across all sessions in the original order. Tries all addresses in
+    /// turn until the timeout. A session that the stream has lost (see [`Incoming::SessionLost`]) stays closed:
+    /// [`Client::can_send`] is then always false.
     ///
     /// # Errors
-    /// [`ClientError::TimedOut`], or the last refusal; [`ClientError::Disconnected`] inside the service's own process, where reconnecting
-    /// is impossible.
+    /// [`ClientError::TimedOut`], or the last refusal; [`ClientError::Disconnected`] inside the service's own process,
+    /// where reconnecting is impossible.
     pub fn reconnect(&mut self) -> Result<(), ClientError> {
         self.reconnect_within(self.options.timeout)
     }
 
-    /// Like [`Client::reconnect`], for at most `limit` instead of [`ClientOptions::timeout`](super::ClientOptions::timeout). With
-    /// [`Duration::ZERO`] it makes one attempt at one address, of a few milliseconds, for callers with other work between attempts.
+    /// Like [`Client::reconnect`], for at most `limit` instead of
+    /// [`ClientOptions::timeout`](super::ClientOptions::timeout). With [`Duration::ZERO`] it makes one attempt at one
+    /// address, of a few milliseconds, for callers with other work between attempts.
     ///
     /// # Errors
     /// As for [`Client::reconnect`].
@@ -123,7 +125,8 @@ impl Client {
         self.reconnect_until(TimeLimit::new(self.now(), limit))
     }
 
-    /// Whether [`Client::reconnect`] never sleeps: inside the service's own process, where reconnecting is impossible, and in a simulation.
+    /// Whether [`Client::reconnect`] never sleeps: inside the service's own process, where reconnecting is impossible,
+    /// and in a simulation.
     #[must_use]
     pub const fn reconnects_at_once(&self) -> bool {
         self.addresses.is_none() || self.environment.is_some()
@@ -165,8 +168,9 @@ impl Client {
         }
     }
 
-    /// Resumes over a new connection made by the caller, without waiting. Each session can be used again when its answer arrives through
-    /// [`Client::poll`], which then resends its commands without a reply. For callers that poll by hand.
+    /// Resumes over a new connection made by the caller, without waiting. Each session can be used again when its
+    /// answer arrives through [`Client::poll`], which then resends its commands without a reply. For callers that poll
+    /// by hand.
     ///
     /// # Errors
     /// The ring has no room for reopening the sessions.
@@ -253,8 +257,8 @@ impl Client {
         !self.deferred.is_empty() || !self.deferred.frames.is_empty()
     }
 
-    /// Drops the sequencer's refusals, which concern the old connection, and fragments of an incomplete message, which arrives again in
-    /// full.
+    /// Drops the sequencer's refusals, which concern the old connection, and fragments of an incomplete message, which
+    /// arrives again in full.
     fn drop_unfinished(&mut self) {
         let is_refusal = |frame: &Frame<'_>| {
             let refusal = (frame.flags() & REFUSED_FLAG != 0).then(|| Refusal::from_bytes(frame.payload())).flatten();

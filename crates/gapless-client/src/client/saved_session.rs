@@ -92,8 +92,8 @@ impl SavedSession {
 }
 
 impl Client {
-    /// Data to save of an open session, with the part of its stream seen so far; `None` if it is not open. If it is saved after each
-    /// outcome, the next process can detect that the service was restored to an earlier state.
+    /// Data to save of an open session, with the part of its stream seen so far; `None` if it is not open. If it is
+    /// saved after each outcome, the next process can detect that the service was restored to an earlier state.
     #[must_use]
     pub fn saved_session(&self, key: SessionKey) -> Option<SavedSession> {
         let session = self.sessions.get(key.index()).filter(|session| session.is_open())?;
@@ -105,17 +105,17 @@ impl Client {
         })
     }
 
-    /// Resumes the session of a process that has died, or opens it if that process had not. The service takes nothing more from that
-    /// process: frames that have not arrived yet never will.
+    /// Resumes the session of a process that has died, or opens it if that process had not. The service takes nothing
+    /// more from that process: frames that have not arrived yet never will.
     ///
-    /// Before the first [`Client::poll`] and the first new command, resolve each command without a saved outcome. Ask by
-    /// [`Client::outcome`], or resend it under its number by [`Client::send_as`]. Each new command, and each acknowledgement of notices
-    /// that a poll sends, displaces the oldest reply.
+    /// Before the first [`Client::poll`] and the first new command, resolve each command without a saved outcome. Ask
+    /// by [`Client::outcome`], or resend it under its number by [`Client::send_as`]. Each new command, and each
+    /// acknowledgement of notices that a poll sends, displaces the oldest reply.
     ///
     /// # Errors
     /// As for [`Client::open_session`].
-    /// - [`ClientError::OtherStream`]: the session belongs to another stream, or to another incarnation of this one: after a forced
-    ///   recovery, a restore, or at tier `memory` a restart;
+    /// - [`ClientError::OtherStream`]: the session belongs to another stream, or to another incarnation of this one:
+    ///   after a forced recovery, a restore, or at tier `memory` a restart;
     /// - [`ClientError::OtherHistory`]: the stream was restored and lacks history that the client had seen;
     /// - [`ClientError::NoSuchSession`]: the session has expired, was closed, or has another owner by now.
     ///

@@ -245,8 +245,8 @@ impl Session {
         self.resend_from = from;
     }
 
-    /// Takes the service's answer to an open. False if it is not the same session: the stream has lost commands that had replies (another
-    /// incarnation, or the session had expired), or another client uses the token.
+    /// Takes the service's answer to an open. False if it is not the same session: the stream has lost commands that
+    /// had replies (another incarnation, or the session had expired), or another client uses the token.
     pub(super) fn opened(&mut self, id: u64, opened: &SessionOpened) -> bool {
         if self.id.is_none() || self.is_blank() {
             // A restarted process continues after its predecessor.

@@ -1,4 +1,5 @@
-//! A client and the frames that its service sees, in one process: the test holds the other ends of its rings, and the clock.
+//! A client and the frames that its service sees, in one process: the test holds the other ends of its rings, and the
+//! clock.
 
 use super::*;
 use gapless_log::MemoryKind;
@@ -397,7 +398,8 @@ fn poll_delivers_each_message_once() {
     assert_eq!((handed, client.in_flight(first), client.in_flight(second)), (2, 1, 0));
     assert_eq!(polled(&mut client), ["reply 0 2", "again 0 2", "notice 1 1"]);
     assert_eq!(client.poll(8, |_| panic!("nothing is left")).unwrap(), 0);
-    // A message of several parts counts once. A reply without a sequence, which states only that the stream has the command, is no reply.
+    // A message of several parts counts once. A reply without a sequence, which states only that the stream has the
+    // command, is no reply.
     send(&mut client, second, 8).unwrap();
     let header = FrameHeader { kind: Kind::Reply, session: 108, session_seq: 2, ..FrameHeader::default() };
     service.lock().say(frame(&header, b""));

@@ -41,8 +41,8 @@ impl<'a> Reply<'a> {
     /// Decodes the message as `M`: an object or a view of the payload.
     ///
     /// # Errors
-    /// [`ClientError::Refused`] or [`ClientError::ReplyTooLong`], if it is the refusal of a command; [`ClientError::Decode`], if it is
-    /// another message than `M` ([`Reply::message_type`]), or malformed.
+    /// [`ClientError::Refused`] or [`ClientError::ReplyTooLong`], if it is the refusal of a command;
+    /// [`ClientError::Decode`], if it is another message than `M` ([`Reply::message_type`]), or malformed.
     pub fn decode<M: Message>(&self) -> Result<M::Decoded<'a>, ClientError> {
         match self.refused() {
             Some(error) => Err(error),

@@ -10,7 +10,8 @@ use gapless_transport::peer_process::PeerProcess;
 use rustix::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// Time after which a member that owes an answer is left for the next, if there are others; it is found again if it leads.
+/// Time after which a member that owes an answer is left for the next, if there are others; it is found again if it
+/// leads.
 pub(super) const SILENCE_MAX: Duration = Duration::from_secs(1);
 /// Interval of retrying a full ring.
 pub(super) const RESEND_INTERVAL: Duration = Duration::from_millis(1);
@@ -118,8 +119,8 @@ impl ClientWaker {
 }
 
 impl Client {
-    /// Returns the waker for [`Client::wait`]. It has no effect after the client has moved to another member, whose sleeps end by
-    /// themselves.
+    /// Returns the waker for [`Client::wait`]. It has no effect after the client has moved to another member, whose
+    /// sleeps end by themselves.
     ///
     /// # Errors
     /// The process has no free descriptor.
@@ -131,7 +132,8 @@ impl Client {
     /// Sleeps until the service sends something, or for `timeout`. Returns at once if a message is there.
     ///
     /// # Errors
-    /// [`ClientError::Disconnected`] if the service is gone, or if there are other members and this one has owed an answer for a second.
+    /// [`ClientError::Disconnected`] if the service is gone, or if there are other members and this one has owed an
+    /// answer for a second.
     pub fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {
         self.flush();
         if self.has_deferred() {

@@ -66,11 +66,12 @@ impl Controller {
         Self { tell, ..self }
     }
 
-    /// Sends `command` and waits, at most `timeout`, until its effect is in the stream and as durable as the stream promises.
+    /// Sends `command` and waits, at most `timeout`, until its effect is in the stream and as durable as the stream
+    /// promises.
     ///
     /// # Errors
-    /// [`ClientError::Control`] if no process listens or it refuses; [`ClientError::TimedOut`], after which the command may still take
-    /// effect: repeating it shows.
+    /// [`ClientError::Control`] if no process listens or it refuses; [`ClientError::TimedOut`], after which the command
+    /// may still take effect: repeating it shows.
     pub fn command(&self, command: ControlCommand, timeout: Duration) -> Result<Controlled, ClientError> {
         let name = command.name();
         let request = ControlRequest { command, identity: StreamIdentity::default() };
@@ -254,7 +255,8 @@ mod tests {
 
     static TOLD: [Mutex<Vec<String>>; 2] = [const { Mutex::new(Vec::new()) }; 2];
 
-    /// Connects to a socket that never accepts, with `others` before it in the queue, and returns the reports of the wait.
+    /// Connects to a socket that never accepts, with `others` before it in the queue, and returns the reports of the
+    /// wait.
     fn is_told(others: usize, tell: Tell, told: &Mutex<Vec<String>>) -> Vec<String> {
         let directory = tempfile::tempdir().unwrap();
         let controller = Controller::new(directory.path()).telling(tell);

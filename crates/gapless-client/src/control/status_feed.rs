@@ -1,4 +1,5 @@
-//! [`StatusFeed`]: repeated reading of the nodes connected to a stream of this machine: their state, and their rates between two reads.
+//! [`StatusFeed`]: repeated reading of the nodes connected to a stream of this machine: their state, and their rates
+//! between two reads.
 
 use super::Controller;
 use crate::ClientError;
@@ -10,8 +11,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeReading {
     pub row: NodeRow,
-    /// Frames read a second, between the node's reports at the last read and now; `None` at the first read, without a new report, or if it
-    /// reads nothing.
+    /// Frames read a second, between the node's reports at the last read and now; `None` at the first read, without a
+    /// new report, or if it reads nothing.
     pub read_per_s: Option<f64>,
     /// Frames published a second, over the same time.
     pub published_per_s: Option<f64>,

@@ -1,5 +1,5 @@
-//! Messages for controlling a stream: requests and answers over the stream's Unix socket, one message each way, little-endian. A user with
-//! permission to open the socket may control the stream.
+//! Messages for controlling a stream: requests and answers over the stream's Unix socket, one message each way,
+//! little-endian. A user with permission to open the socket may control the stream.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -20,8 +20,8 @@
 //!           filled up with spaces; else none
 //! ```
 //!
-//! The last byte of the magic is the version. A peer of another version gets an answer; any other message is counted, and the connection
-//! closed.
+//! The last byte of the magic is the version. A peer of another version gets an answer; any other message is counted,
+//! and the connection closed.
 
 pub mod nodes;
 
@@ -76,7 +76,8 @@ impl ControlCommand {
 pub enum ControlStatus {
     /// The command took effect at the answer's sequence.
     Done = 0,
-    /// The stream was halted, or not halted, already. Nothing was appended; the answer's sequence is the stream's last one.
+    /// The stream was halted, or not halted, already. Nothing was appended; the answer's sequence is the stream's last
+    /// one.
     Unchanged = 1,
     /// The process is a relay; only the sequencer can be controlled.
     Relay = 2,
@@ -120,7 +121,8 @@ pub struct ControlOutcome {
     /// Number of the request, in the order of submission.
     pub number: u64,
     pub status: ControlStatus,
-    /// Sequence at which it took effect, or the last sequence assigned. The outcome is reported once that frame is released.
+    /// Sequence at which it took effect, or the last sequence assigned. The outcome is reported once that frame is
+    /// released.
     pub sequence: u64,
 }
 

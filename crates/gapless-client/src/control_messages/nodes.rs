@@ -1,5 +1,5 @@
-//! Messages about the connected nodes and their state, over the stream's Unix socket. Each request gets one page of rows, so the number of
-//! nodes is unlimited. No I/O.
+//! Messages about the connected nodes and their state, over the stream's Unix socket. Each request gets one page of
+//! rows, so the number of nodes is unlimited. No I/O.
 //!
 //! ```text
 //!  NodesRequest (16 bytes)

@@ -1,5 +1,5 @@
-//! [`DatagramLink`]: upstream by packets of this project's protocol to the command port, downstream by MoldUDP64, from the sequencer alone
-//! or from multicast groups. Lost packets are requested again.
+//! [`DatagramLink`]: upstream by packets of this project's protocol to the command port, downstream by MoldUDP64, from
+//! the sequencer alone or from multicast groups. Lost packets are requested again.
 
 use super::feed_receiver::{FeedCounts, FeedReceiver, FeedReceiverOptions};
 use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
@@ -120,8 +120,8 @@ const LOOKS_PER_MAIN: u32 = 8;
 const OUTGOING_LENGTH_MAX: usize = 60_000;
 
 impl DatagramLink<UdpSocket> {
-    /// Opens a link with its own sockets of the operating system; the feed comes from `groups` on `interface`. There need not be a route to
-    /// the sequencer yet.
+    /// Opens a link with its own sockets of the operating system; the feed comes from `groups` on `interface`. There
+    /// need not be a route to the sequencer yet.
     ///
     /// # Errors
     /// An error of the operating system.
@@ -144,8 +144,8 @@ impl DatagramLink<UdpSocket> {
 }
 
 impl<S: Datagrams> DatagramLink<S> {
-    /// Creates a link from `main`, which may reach only the command port, and `requests`, which may reach only the request port. The feed
-    /// comes from `groups`, or to `main` without groups.
+    /// Creates a link from `main`, which may reach only the command port, and `requests`, which may reach only the
+    /// request port. The feed comes from `groups`, or to `main` without groups.
     #[must_use]
     pub fn new(main: S, requests: S, groups: Vec<S>, options: DatagramOptions) -> Self {
         let (username, password) = (options.username, options.password);

@@ -1,5 +1,5 @@
-//! Publishing messages derived from the stream alone: the outputs of a deterministic service. Their numbers are derived from the stream
-//! too, so that a replay or a second instance publishes no duplicates.
+//! Publishing messages derived from the stream alone: the outputs of a deterministic service. Their numbers are derived
+//! from the stream too, so that a replay or a second instance publishes no duplicates.
 
 use super::link::NodeLink;
 use super::publishing_session::PublishingSession;
@@ -10,8 +10,8 @@ use gapless_wire::HEADER_LENGTH;
 use gapless_wire::control::TimerFired;
 
 impl<L: NodeLink> StreamNode<L> {
-    /// Like [`StreamNode::publish`], for messages that follow from the stream alone and whose numbers do too: the output of a deterministic
-    /// service. A message that the stream already has is not sent.
+    /// Like [`StreamNode::publish`], for messages that follow from the stream alone and whose numbers do too: the
+    /// output of a deterministic service. A message that the stream already has is not sent.
     ///
     /// # Errors
     /// As for [`StreamNode::publish`].
@@ -56,8 +56,8 @@ impl<L: NodeLink> StreamNode<L> {
         }
     }
 
-    /// Whether the sequencer has confirmed the session's next number, and there is room for derived messages. Without room, it asks the
-    /// sequencer for the frames that it has.
+    /// Whether the sequencer has confirmed the session's next number, and there is room for derived messages. Without
+    /// room, it asks the sequencer for the frames that it has.
     ///
     /// # Errors
     /// A fatal error of the link.

@@ -9,8 +9,8 @@ use gapless_wire::{Encoding, Kind};
 pub enum NodeState {
     /// Closed or failed; the node does nothing any more.
     Closed,
-    /// Not connected, and trying to. It is the first event of a node whose first attempt fails; over networks no attempt fails, as the
-    /// answer may still come.
+    /// Not connected, and trying to. It is the first event of a node whose first attempt fails; over networks no
+    /// attempt fails, as the answer may still come.
     Connecting,
     /// Connected, and reading old messages.
     Rewinding,

@@ -1,5 +1,5 @@
-//! [`FeedReceiver`]: makes a gapless stream of MoldUDP64 packets that arrive duplicated, out of order, damaged or not at all. A core
-//! without I/O: packets and time in, frames and requests out.
+//! [`FeedReceiver`]: makes a gapless stream of MoldUDP64 packets that arrive duplicated, out of order, damaged or not
+//! at all. A core without I/O: packets and time in, frames and requests out.
 
 use crate::feed_sessions::Feed;
 use gapless_wire::feed_session::FeedSession;
@@ -17,8 +17,8 @@ pub struct FeedReceiverOptions {
     pub patience_ns: u64,
     /// Interval of repeating an unanswered request, ns; doubled each time, up to 64 times.
     pub request_interval_ns: u64,
-    /// Gaps of at least this many frames are left to a rewind over TCP, if there is one. A heartbeat that announces this many more frames
-    /// than are known needs confirmation.
+    /// Gaps of at least this many frames are left to a rewind over TCP, if there is one. A heartbeat that announces
+    /// this many more frames than are known needs confirmation.
     pub rewind_frames_min: u64,
 }
 
@@ -129,8 +129,8 @@ impl FeedReceiver {
         }
     }
 
-    /// Continues in `feed`, by the sequencer's answer, without a change of position. Returns the announced sequence that the answer
-    /// refutes, if there is one.
+    /// Continues in `feed`, by the sequencer's answer, without a change of position. Returns the announced sequence
+    /// that the answer refutes, if there is one.
     pub fn set_feed(&mut self, feed: Feed, released_sequence: u64) -> Option<u64> {
         if feed.holds(self.next) {
             self.feed = Some(feed);
@@ -149,7 +149,8 @@ impl FeedReceiver {
         self.doubt.is_some()
     }
 
-    /// Notes that the sequencer is being asked: its answer, through [`FeedReceiver::set_feed`], decides on earlier announcements.
+    /// Notes that the sequencer is being asked: its answer, through [`FeedReceiver::set_feed`], decides on earlier
+    /// announcements.
     pub const fn note_question(&mut self) {
         if let Some(doubt) = &mut self.doubt {
             doubt.is_asked = true;
@@ -238,8 +239,9 @@ impl FeedReceiver {
         self.note_gap(now_ns);
     }
 
-    /// Adapts the size of requests. While a gap is filled, frames in order are answers, and the amount in one decides how much is requested
-    /// next. Early packets are no measure: they are short in a quiet feed, and a journal sends none.
+    /// Adapts the size of requests. While a gap is filled, frames in order are answers, and the amount in one decides
+    /// how much is requested next. Early packets are no measure: they are short in a quiet feed, and a journal sends
+    /// none.
     fn note_answer(&mut self, first: u64, end: u64) {
         let Some(asked) = &mut self.request else { return };
         let count = end - first;
@@ -253,15 +255,17 @@ impl FeedReceiver {
                 self.full_answers = 0;
             }
         } else if end < asked.until && !is_last_part {
-            // The answer was full. The rest is requested at once: it follows by itself only if the sequencer can spare it.
+            // The answer was full. The rest is requested at once: it follows by itself only if the sequencer can spare
+            // it.
             self.frames_per_answer = count.max(1);
             self.full_answers = 0;
             asked.until = self.next;
         }
     }
 
-    /// Takes an end that no checksum covers: anyone who knows the name of the feed session can announce it. An end far beyond the known one
-    /// has no effect before the sequencer confirms it. A smaller forgery costs a few requests, until the next heartbeat corrects it.
+    /// Takes an end that no checksum covers: anyone who knows the name of the feed session can announce it. An end far
+    /// beyond the known one has no effect before the sequencer confirms it. A smaller forgery costs a few requests,
+    /// until the next heartbeat corrects it.
     fn take_claim(&mut self, end: u64) {
         if end < self.confirmed.saturating_add(self.options.rewind_frames_min) {
             self.end = end.max(self.confirmed);
@@ -437,8 +441,8 @@ impl FeedReceiver {
         self.missing() >= self.options.rewind_frames_min
     }
 
-    /// Returns a request that is due at `now_ns`; call it until it returns `None`. Each asks for about one packet, because one packet is certain in
-    /// answer, and several are in flight at a time.
+    /// Returns a request that is due at `now_ns`; call it until it returns `None`. Each asks for about one packet,
+    /// because one packet is certain in answer, and several are in flight at a time.
     pub fn due_request(&mut self, now_ns: u64) -> Option<Request> {
         let missing = self.missing();
         if missing == 0 {

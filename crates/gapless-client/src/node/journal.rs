@@ -11,7 +11,8 @@ use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Reads a stream from its journal alone. Frames in the journal may be unreleased while a running sequencer waits for the device.
+/// Reads a stream from its journal alone. Frames in the journal may be unreleased while a running sequencer waits for
+/// the device.
 pub struct JournalLink {
     directory: PathBuf,
     replay: Option<Replay>,

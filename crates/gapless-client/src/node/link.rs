@@ -77,8 +77,8 @@ pub struct LinkReads {
     pub is_lapped: bool,
 }
 
-/// Connection of a node with its sequencer. It is up or down; while it is down, [`NodeLink::connect`] must be called until it is up. No
-/// method blocks, except [`NodeLink::wait`].
+/// Connection of a node with its sequencer. It is up or down; while it is down, [`NodeLink::connect`] must be called
+/// until it is up. No method blocks, except [`NodeLink::wait`].
 pub trait NodeLink: Send {
     /// Tries to connect to a stream that contains `seen`, and to read from `start`. `None`: not yet, retry.
     ///
@@ -104,7 +104,8 @@ pub trait NodeLink: Send {
     /// As for [`NodeLink::send`].
     fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, ClientError>;
 
-    /// Receives packets, for a node that cannot read now and waits for [`NodeLink::answers`]. A frame that does not fit counts as lost.
+    /// Receives packets, for a node that cannot read now and waits for [`NodeLink::answers`]. A frame that does not fit
+    /// counts as lost.
     ///
     /// # Errors
     /// As for [`NodeLink::send`].
@@ -119,8 +120,8 @@ pub trait NodeLink: Send {
     /// As for [`NodeLink::send`]; [`ClientError::Lapped`] if the frame is no longer kept.
     fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, ClientError>;
 
-    /// Passes the next frames of the stream, in order, to `take`: as many as one look brings, at most `limit`. A reader waiting for one
-    /// message gets it without a second look.
+    /// Passes the next frames of the stream, in order, to `take`: as many as one look brings, at most `limit`. A reader
+    /// waiting for one message gets it without a second look.
     ///
     /// # Errors
     /// As for [`NodeLink::read`], and those of `take`, after which the link cannot be used.
@@ -165,8 +166,8 @@ pub trait NodeLink: Send {
         let _ = progress;
     }
 
-    /// Handles the answer of a member that does not lead. `leaders` are addresses of the leader, one a line, or empty. A link that knows
-    /// other members moves to one of them; otherwise it stays, and the node asks here again.
+    /// Handles the answer of a member that does not lead. `leaders` are addresses of the leader, one a line, or empty.
+    /// A link that knows other members moves to one of them; otherwise it stays, and the node asks here again.
     ///
     /// # Errors
     /// [`ClientError::Disconnected`] if it moves.
@@ -197,7 +198,8 @@ pub trait NodeLink: Send {
         None
     }
 
-    /// Reason why the connected peer makes no progress, if known: its process is stopped. A silent network breaks the connection instead.
+    /// Reason why the connected peer makes no progress, if known: its process is stopped. A silent network breaks the
+    /// connection instead.
     fn standstill(&self) -> Option<String> {
         None
     }

@@ -24,8 +24,8 @@
 //! | `waiting` | messages about a long wait for the sequencer |
 //! | [`any`] | [`AnyLink`]: the link of the configured transport |
 //!
-//! The path of a message: [`StreamNode::publish`] → resend buffer → link → sequencer → stream → link → [`StreamNode::poll`], where its
-//! return is the acknowledgement.
+//! The path of a message: [`StreamNode::publish`] → resend buffer → link → sequencer → stream → link →
+//! [`StreamNode::poll`], where its return is the acknowledgement.
 
 pub mod any;
 mod closing;
@@ -77,8 +77,8 @@ use std::time::Duration;
 
 /// A node of an event stream.
 ///
-/// Every node reads every frame in the same order. Messages that a node publishes come back to it in that order, which acknowledges them. A
-/// message that does not come back is resent, and enters the order once.
+/// Every node reads every frame in the same order. Messages that a node publishes come back to it in that order, which
+/// acknowledges them. A message that does not come back is resent, and enters the order once.
 ///
 /// It has no thread: its owner polls it.
 pub struct StreamNode<L> {
@@ -142,8 +142,8 @@ impl<L: NodeLink> StreamNode<L> {
         self.state
     }
 
-    /// Reason why the last attempt to connect failed, while it is [`NodeState::Connecting`]. It keeps trying, because a sequencer may be
-    /// started later. `None` if no answer is all that is known, as over networks.
+    /// Reason why the last attempt to connect failed, while it is [`NodeState::Connecting`]. It keeps trying, because a
+    /// sequencer may be started later. `None` if no answer is all that is known, as over networks.
     #[must_use]
     pub fn connect_failure(&self) -> Option<String> {
         if self.state == NodeState::Connecting { self.link.connect_failure() } else { None }
@@ -215,8 +215,8 @@ impl<L: NodeLink> StreamNode<L> {
         &self.link
     }
 
-    /// Publishes `payload` as an event, which is sent by the next [`StreamNode::flush`] or [`StreamNode::poll`]. Returns the number of its
-    /// last frame.
+    /// Publishes `payload` as an event, which is sent by the next [`StreamNode::flush`] or [`StreamNode::poll`].
+    /// Returns the number of its last frame.
     ///
     /// # Errors
     /// [`ClientError::NotOpen`] before the session is open; [`ClientError::WindowFull`],
@@ -230,7 +230,8 @@ impl<L: NodeLink> StreamNode<L> {
         })
     }
 
-    /// Like [`StreamNode::publish`]; `encode` writes a payload of at most `length_max` bytes in place and returns its length.
+    /// Like [`StreamNode::publish`]; `encode` writes a payload of at most `length_max` bytes in place and returns its
+    /// length.
     ///
     /// # Errors
     /// As for [`StreamNode::publish`], and those of `encode`.
@@ -252,9 +253,9 @@ impl<L: NodeLink> StreamNode<L> {
         self.publish_with(MessageType::of::<M>(), message.encoded_length(), |buffer| encode(message, buffer))
     }
 
-    /// Sets a timer that fires once sequenced time has reached `deadline_ns`. It replaces one with the same identifier; a deadline of 0
-    /// cancels it. The request is a message of this node like any other. At the stream's limit of timers (2^20) it comes back as
-    /// [`NodeEvent::TimerRefused`].
+    /// Sets a timer that fires once sequenced time has reached `deadline_ns`. It replaces one with the same identifier;
+    /// a deadline of 0 cancels it. The request is a message of this node like any other. At the stream's limit of
+    /// timers (2^20) it comes back as [`NodeEvent::TimerRefused`].
     ///
     /// # Errors
     /// As for [`StreamNode::publish`].
@@ -337,12 +338,12 @@ impl<L: NodeLink> StreamNode<L> {
         }
     }
 
-    /// Sends published messages, receives answers, and delivers the events of at most `limit` frames. Connects and reconnects by itself.
-    /// Returns the number of frames read.
+    /// Sends published messages, receives answers, and delivers the events of at most `limit` frames. Connects and
+    /// reconnects by itself. Returns the number of frames read.
     ///
     /// # Errors
-    /// Fatal errors of this node: another stream or incarnation, a lost session, frames that are no longer kept, damage. The node is then
-    /// closed.
+    /// Fatal errors of this node: another stream or incarnation, a lost session, frames that are no longer kept,
+    /// damage. The node is then closed.
     #[inline]
     pub fn poll(&mut self, limit: usize, mut take: impl FnMut(NodeEvent<'_>)) -> Result<usize, ClientError> {
         let before = self.state;
@@ -436,7 +437,8 @@ impl<L: NodeLink> StreamNode<L> {
         self.open_session()
     }
 
-    /// Resends the last frame if nothing has come back for too long: the answer gives the last number that the sequencer has.
+    /// Resends the last frame if nothing has come back for too long: the answer gives the last number that the
+    /// sequencer has.
     #[cold]
     fn ask_what_is_there(&mut self) -> Result<(), ClientError> {
         let Some(publisher) = &mut self.publisher else { return Ok(()) };
@@ -462,7 +464,8 @@ impl<L: NodeLink> StreamNode<L> {
     /// Next frame as it is in the stream, and whether this node published it or asked for it.
     ///
     /// # Errors
-    /// As for [`StreamNode::poll`]. After a lost connection there are no frames until [`StreamNode::turn`] has reconnected.
+    /// As for [`StreamNode::poll`]. After a lost connection there are no frames until [`StreamNode::turn`] has
+    /// reconnected.
     #[inline]
     pub fn next_frame(&mut self) -> Result<Option<(Frame<'_>, bool)>, ClientError> {
         if !matches!(self.state, NodeState::Rewinding | NodeState::Live) {
@@ -600,7 +603,8 @@ impl<L: NodeLink> StreamNode<L> {
     /// Polls until the session is open, or for `timeout`; messages read meanwhile are dropped.
     ///
     /// # Errors
-    /// [`ClientError::NotOpen`] at once if the node only reads; [`ClientError::TimedOut`], and those of [`StreamNode::poll`].
+    /// [`ClientError::NotOpen`] at once if the node only reads; [`ClientError::TimedOut`], and those of
+    /// [`StreamNode::poll`].
     pub fn wait_open(&mut self, timeout: Duration) -> Result<(), ClientError> {
         if self.publisher.is_none() {
             return Err(ClientError::NotOpen);

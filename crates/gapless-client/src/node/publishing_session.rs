@@ -1,5 +1,5 @@
-//! `PublishingSession`: the publishing half of a node, a core without I/O. It numbers messages, keeps them until they come back in the
-//! stream, and returns the next frame to send. Resending only moves that number back.
+//! `PublishingSession`: the publishing half of a node, a core without I/O. It numbers messages, keeps them until they
+//! come back in the stream, and returns the next frame to send. Resending only moves that number back.
 
 mod closing;
 
@@ -97,8 +97,8 @@ impl PublishingSession {
         self.session.is_some() && self.was_opened
     }
 
-    /// Notes that the session's opening was seen in the stream: its messages can be recognised from now on. Only the sequencer's answer
-    /// gives the next number.
+    /// Notes that the session's opening was seen in the stream: its messages can be recognised from now on. Only the
+    /// sequencer's answer gives the next number.
     pub fn found(&mut self, session: u64) {
         // After closing its session, a node may read the opening of a successor's.
         if !self.is_open() && self.end == End::Open {
@@ -119,8 +119,8 @@ impl PublishingSession {
         self.unacknowledged.next_number()
     }
 
-    /// Publishes a payload that `encode` writes into at most `length_max` bytes, split if it does not fit a frame of `frame_length_max`.
-    /// Returns the number of its last frame.
+    /// Publishes a payload that `encode` writes into at most `length_max` bytes, split if it does not fit a frame of
+    /// `frame_length_max`. Returns the number of its last frame.
     #[inline]
     pub fn publish(
         &mut self,
@@ -263,7 +263,8 @@ impl PublishingSession {
         self.is_attached
     }
 
-    /// Open to be sent now, if it is due, with the session for its header: 0 for any session of the token, also a new one.
+    /// Open to be sent now, if it is due, with the session for its header: 0 for any session of the token, also a new
+    /// one.
     pub fn due_open(&self, now_ns: u64) -> Option<(SessionOpen, u64)> {
         let session = match self.end {
             End::Open => 0,
@@ -367,7 +368,8 @@ impl PublishingSession {
         self.accepted = self.accepted.max(session_seq);
         self.progress_ns = now_ns;
         if self.options.shared {
-            // Messages that the sequencer has received are released. Derived messages need not be seen, because they can be recreated.
+            // Messages that the sequencer has received are released. Derived messages need not be seen, because they
+            // can be recreated.
             self.unacknowledged.forget_through(session_seq);
         }
         self.next_to_send = self.next_to_send.max(session_seq + 1).min(self.unacknowledged.next_number());
@@ -404,8 +406,8 @@ impl PublishingSession {
         any_waits && self.stall.take_due_look()
     }
 
-    /// Whether nothing has come back for so long that the sequencer must be asked for its state; the next question is due later than this
-    /// one was.
+    /// Whether nothing has come back for so long that the sequencer must be asked for its state; the next question is
+    /// due later than this one was.
     pub fn take_due_question(&mut self, now_ns: u64) -> bool {
         self.stall.take_due_question(self.accepted, now_ns)
     }

@@ -1,7 +1,8 @@
-//! [`Resumption`]: lets a node that publishes the same messages again under the same token, for instance after a crash, skip those that the
-//! stream already has. No I/O.
+//! [`Resumption`]: lets a node that publishes the same messages again under the same token, for instance after a crash,
+//! skip those that the stream already has. No I/O.
 //!
-//! Based on session numbers: the sequencer reports the next number it expects, and each message takes one number for each of its frames.
+//! Based on session numbers: the sequencer reports the next number it expects, and each message takes one number for
+//! each of its frames.
 
 use crate::ClientError;
 use gapless_wire::fnv::fnv_128;
@@ -23,11 +24,12 @@ impl Resumption {
         Self { session, expected: next_session_seq, next: 1 }
     }
 
-    /// Whether the stream already has the next message, of `frames` frames. Call it once for each message, in publishing order.
+    /// Whether the stream already has the next message, of `frames` frames. Call it once for each message, in
+    /// publishing order.
     ///
     /// # Errors
-    /// [`ClientError::SessionLost`] if the stream has only a part of it: other messages were published under the token, or the frame length
-    /// has changed.
+    /// [`ClientError::SessionLost`] if the stream has only a part of it: other messages were published under the token,
+    /// or the frame length has changed.
     pub const fn has(&mut self, frames: u64) -> Result<bool, ClientError> {
         let end = self.next + frames;
         if self.next >= self.expected {
@@ -48,7 +50,8 @@ impl Resumption {
     }
 }
 
-/// Token for a name, always the same: the 128-bit FNV-1a hash, never 0. Any process that knows the name can take over the session.
+/// Token for a name, always the same: the 128-bit FNV-1a hash, never 0. Any process that knows the name can take over
+/// the session.
 #[must_use]
 pub fn token_of(name: &str) -> u128 {
     fnv_128(name.as_bytes())

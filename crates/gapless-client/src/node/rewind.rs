@@ -1,5 +1,5 @@
-//! [`Rewind`]: a client of the rewind port: a feed session from any frame, by SoupBinTCP 3.00. Its frames are in order; the caller
-//! interprets the messages.
+//! [`Rewind`]: a client of the rewind port: a feed session from any frame, by SoupBinTCP 3.00. Its frames are in order;
+//! the caller interprets the messages.
 //!
 //! | part | purpose |
 //! |---|---|
@@ -175,7 +175,8 @@ impl Rewind {
         self.heard_ns
     }
 
-    /// Reads from the socket once. Call it when [`Rewind::advance`] finds no message. Returns whether bytes have arrived.
+    /// Reads from the socket once. Call it when [`Rewind::advance`] finds no message. Returns whether bytes have
+    /// arrived.
     ///
     /// # Errors
     /// The connection failed, or is at its end.

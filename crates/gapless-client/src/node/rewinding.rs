@@ -1,5 +1,5 @@
-//! [`Rewinding`]: fills large gaps of a feed of packets over TCP, if the sequencer has a rewind port. If the port does not answer, missing
-//! messages are requested as without it.
+//! [`Rewinding`]: fills large gaps of a feed of packets over TCP, if the sequencer has a rewind port. If the port does
+//! not answer, missing messages are requested as without it.
 
 use super::feed_receiver::FeedReceiver;
 use super::rewind::{Rewind, RewindError, RewindRequest};
@@ -44,8 +44,8 @@ impl Rewinding {
         is_accepted && now_ns.saturating_sub(self.progress_ns) < PATIENCE_NS
     }
 
-    /// Starts, continues or ends a rewind. Call it when `receiver` has no ready frame, so that no more is taken from the connection than is
-    /// read.
+    /// Starts, continues or ends a rewind. Call it when `receiver` has no ready frame, so that no more is taken from
+    /// the connection than is read.
     #[inline]
     pub fn turn(&mut self, receiver: &mut FeedReceiver, now_ns: u64) {
         let Some(port) = &self.port else { return };

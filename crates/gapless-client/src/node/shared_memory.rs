@@ -1,5 +1,5 @@
-//! [`SharedMemoryLink`]: upstream through a ring of the node's own, downstream through the sequencer's window, mapped read-only. Frames
-//! that have left the window are read from the journal.
+//! [`SharedMemoryLink`]: upstream through a ring of the node's own, downstream through the sequencer's window, mapped
+//! read-only. Frames that have left the window are read from the journal.
 
 use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
 use crate::ClientError;
@@ -27,8 +27,8 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedMemoryOptions {
     pub rings: RingSizes,
-    /// With several directories, time after which an unresponsive sequencer is left for the next; at most one second. A single sequencer is
-    /// waited for, as over a network: its process exists and may continue.
+    /// With several directories, time after which an unresponsive sequencer is left for the next; at most one second. A
+    /// single sequencer is waited for, as over a network: its process exists and may continue.
     pub timeout: Duration,
     /// MTU that the node states; without one it takes the stream's.
     pub mtu: Option<Mtu>,
@@ -126,7 +126,8 @@ impl SharedMemoryConnection {
     }
 }
 
-/// Time after which a sequencer that owes an answer is left for the next, if there are others; it is found again if it leads.
+/// Time after which a sequencer that owes an answer is left for the next, if there are others; it is found again if it
+/// leads.
 const SILENCE_MAX: Duration = Duration::from_secs(1);
 /// Silence after which [`SharedMemoryLink::connect_failure`] reports that the answer is awaited.
 const SILENCE_TOLD: Duration = Duration::from_millis(500);
@@ -138,8 +139,9 @@ impl SharedMemoryLink {
         Self::any(&[directory], options)
     }
 
-    /// Creates a link to a stream that any of these directories may hold: those of a cluster's members on this machine. It skips
-    /// directories where no process listens. A member that does not lead names the leader, or the next directory is tried.
+    /// Creates a link to a stream that any of these directories may hold: those of a cluster's members on this machine.
+    /// It skips directories where no process listens. A member that does not lead names the leader, or the next
+    /// directory is tried.
     ///
     /// # Panics
     /// If `directories` is empty.
@@ -170,8 +172,8 @@ impl SharedMemoryLink {
         }
     }
 
-    /// Creates a link to a stream of this process, over its `link` and a `reader` of its window and journal. When the stream stops, the
-    /// link is lost for good.
+    /// Creates a link to a stream of this process, over its `link` and a `reader` of its window and journal. When the
+    /// stream stops, the link is lost for good.
     #[doc(hidden)] // `EventStream::local_link` is the application's way.
     #[must_use]
     pub fn local(link: PublisherLink, reader: ReplayMerge, options: SharedMemoryOptions) -> Self {
@@ -185,7 +187,8 @@ impl SharedMemoryLink {
         Ok(self.up.as_mut().expect("looked at above"))
     }
 
-    /// Starts connecting to the stream of the current directory, or checks the attempt in progress. `None` if it is not connected yet.
+    /// Starts connecting to the stream of the current directory, or checks the attempt in progress. `None` if it is not
+    /// connected yet.
     fn dial(&mut self, layout: &StreamLayout, seen: Seen) -> Result<Option<SharedMemoryConnection>, ClientError> {
         let timeout = self.answer_timeout();
         let attempt = match self.dialing.take() {

@@ -1,5 +1,5 @@
-//! [`StallDetector`]: detects that nothing comes back although frames are in flight. The node's own link is reliable here, but a relay's
-//! upstream link may lose frames, for instance over UDP. No I/O.
+//! [`StallDetector`]: detects that nothing comes back although frames are in flight. The node's own link is reliable
+//! here, but a relay's upstream link may lose frames, for instance over UDP. No I/O.
 
 /// Decides when to ask for the fate of the last frames.
 pub(super) struct StallDetector {
@@ -42,8 +42,8 @@ impl StallDetector {
         self.looks = u32::MAX;
     }
 
-    /// Returns whether to ask now, when numbers up to `accepted` have arrived and later ones are in flight. The next question is due after
-    /// twice the interval, until there is progress.
+    /// Returns whether to ask now, when numbers up to `accepted` have arrived and later ones are in flight. The next
+    /// question is due after twice the interval, until there is progress.
     pub fn take_due_question(&mut self, accepted: u64, now_ns: u64) -> bool {
         if accepted != self.accepted {
             self.accepted = accepted;

@@ -1,5 +1,6 @@
-//! [`TcpLink`]: upstream by packets of this project's protocol to the command port, downstream by SoupBinTCP from the rewind port, both
-//! over TCP. Nothing is lost while it is connected; a broken connection is remade and continues at the same position.
+//! [`TcpLink`]: upstream by packets of this project's protocol to the command port, downstream by SoupBinTCP from the
+//! rewind port, both over TCP. Nothing is lost while it is connected; a broken connection is remade and continues at
+//! the same position.
 
 use super::feed_receiver::check;
 use super::link::{Connected, LinkRead, NodeLink, Start};
@@ -144,8 +145,8 @@ impl TcpLink {
         ClientError::Disconnected { peer: self.peer(), reason: None }
     }
 
-    /// Handles a rewind port that does not have the next frame. A sequencer that was just replaced answers so too, and a new connection
-    /// gives a better error; so it is asked twice.
+    /// Handles a rewind port that does not have the next frame. A sequencer that was just replaced answers so too, and
+    /// a new connection gives a better error; so it is asked twice.
     #[cold]
     fn not_held(&mut self) -> ClientError {
         let TcpLinkState::Up(up) = &self.state else { return self.gone(&"it is down") };

@@ -1,5 +1,5 @@
-//! A node's messages to the sequencer over a network, and decoding of the answers: hello and report, welcome and refusal. The same by UDP
-//! and by TCP. No I/O; the links call it.
+//! A node's messages to the sequencer over a network, and decoding of the answers: hello and report, welcome and
+//! refusal. The same by UDP and by TCP. No I/O; the links call it.
 
 use super::link::{Connected, Start};
 use crate::ClientError;

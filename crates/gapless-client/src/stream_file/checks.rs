@@ -1,5 +1,5 @@
-//! Contradictions between keys, each refused at the line of the key to change. The sequencer's own limits are checked where its options are
-//! made.
+//! Contradictions between keys, each refused at the line of the key to change. The sequencer's own limits are checked
+//! where its options are made.
 
 use super::key_lines::KeyLines;
 use super::{NetworkSettings, StreamConfig};

@@ -1,4 +1,5 @@
-//! [`Document`]: a TOML text with the line of each key. Every refusal names file, line, key, found value and allowed values.
+//! [`Document`]: a TOML text with the line of each key. Every refusal names file, line, key, found value and allowed
+//! values.
 
 use super::key_lines::KeyLines;
 use super::units;
@@ -52,7 +53,8 @@ impl<'a> Document<'a> {
         Ok(Table::new(self, String::new(), Some(0), parsed.into_inner()))
     }
 
-    /// Error for `key`, at its line: a value that contradicts others. A missing key is located at its table, or at the first line.
+    /// Error for `key`, at its line: a value that contradicts others. A missing key is located at its table, or at the
+    /// first line.
     #[must_use]
     pub fn refuse(&self, key: &str, reason: impl std::fmt::Display) -> ClientError {
         self.lines.borrow().refuse(key, reason)

@@ -27,8 +27,8 @@ impl KeyLines {
         self.lines.contains_key(key)
     }
 
-    /// Error for `key`, at its line: a value that contradicts others. A missing key is located at its innermost existing table, or at the
-    /// first line.
+    /// Error for `key`, at its line: a value that contradicts others. A missing key is located at its innermost
+    /// existing table, or at the first line.
     #[must_use]
     pub fn refuse(&self, key: &str, reason: impl std::fmt::Display) -> ClientError {
         let ends = key.rmatch_indices('.').map(|(end, _)| end);

@@ -1,5 +1,5 @@
-//! [`StreamConfig`]: contents of one TOML file for a whole stream, its sequencer and its nodes, over any transport. Plain data, and the
-//! node options derived from it; the sequencer's crate derives its own options from the same data.
+//! [`StreamConfig`]: contents of one TOML file for a whole stream, its sequencer and its nodes, over any transport.
+//! Plain data, and the node options derived from it; the sequencer's crate derives its own options from the same data.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -11,8 +11,9 @@
 //! | [`key_lines`] | the lines themselves, for values that are refused later |
 //! | `units` | sizes and durations as people write them |
 //!
-//! A missing key that only the sequencer needs is `None`: the defaults are those of its options. Defaults of nodes are those of
-//! [`DatagramOptions`] and [`StreamNodeOptions`]. `docs/guides/stream.toml` shows every key. Reading needs the feature `toml`.
+//! A missing key that only the sequencer needs is `None`: the defaults are those of its options. Defaults of nodes are
+//! those of [`DatagramOptions`] and [`StreamNodeOptions`]. `docs/guides/stream.toml` shows every key. Reading needs the
+//! feature `toml`.
 //!
 //! ```
 //! # #[cfg(feature = "toml")] {
@@ -202,8 +203,8 @@ impl StreamConfig {
         }
     }
 
-    /// Adds directories in which nodes over shared memory find the stream too: those of other members of its cluster on this machine. Nodes
-    /// connect to the leader.
+    /// Adds directories in which nodes over shared memory find the stream too: those of other members of its cluster on
+    /// this machine. Nodes connect to the leader.
     #[must_use]
     pub fn or_in(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Self {
         self.other_directories.extend(directories);

@@ -39,8 +39,9 @@ impl StreamConfig {
     /// Reads a file's `text`; `name` is the file, for messages. A relative directory stays as it is.
     ///
     /// # Errors
-    /// [`ClientError::Config`] with file, line, key, found and allowed value: text that is not TOML, unknown keys, values of a wrong kind
-    /// or out of range, and contradictory values. Values beyond the sequencer's limits are refused when its options are made.
+    /// [`ClientError::Config`] with file, line, key, found and allowed value: text that is not TOML, unknown keys,
+    /// values of a wrong kind or out of range, and contradictory values. Values beyond the sequencer's limits are
+    /// refused when its options are made.
     pub fn parse(text: &str, name: &str) -> Result<Self, ClientError> {
         Self::parse_with(text, name, |_, _| Ok(())).map(|(config, ())| config)
     }

@@ -53,7 +53,8 @@ pub enum Head {
     Member,
     /// Like [`Head::Member`], for a stream that belongs to a service, which answers.
     Replica,
-    /// Like [`Head::Sequencer`], for a stream that belongs to a service: the service answers, and there are clients but no nodes.
+    /// Like [`Head::Sequencer`], for a stream that belongs to a service: the service answers, and there are clients but
+    /// no nodes.
     Service,
 }
 
@@ -312,8 +313,8 @@ impl<'a> StreamBuilder<'a> {
         Ok(Journaling { releaser: None, syncer_and_preparer: Some(below), report: Some(report) })
     }
 
-    /// Admits publishers and starts the agents: `head` appends, `answering` answers if it is an agent of its own. Without a clock no
-    /// threads are started, and the caller polls.
+    /// Admits publishers and starts the agents: `head` appends, `answering` answers if it is an agent of its own.
+    /// Without a clock no threads are started, and the caller polls.
     ///
     /// # Errors
     /// No socket, no threads.
@@ -433,10 +434,11 @@ fn transports(options: &EventStreamOptions) -> Vec<Transport> {
     here.into_iter().chain(packets).chain(options.tcp.as_ref().map(|_| Transport::Tcp)).collect()
 }
 
-/// Spec of the rewind port's agent. With packets for the live stream, it serves only late joiners. It is then kept off the hot path, since
-/// one late joiner can use a whole core for a while. Without packets it carries every message to the nodes. A parked thread without a core
-/// would delay each message by the scheduler's latency, milliseconds where the other threads spin. It then gets its own thread if there are
-/// enough cores, and is otherwise polled by the sequencer's thread.
+/// Spec of the rewind port's agent. With packets for the live stream, it serves only late joiners. It is then kept off
+/// the hot path, since one late joiner can use a whole core for a while. Without packets it carries every message to
+/// the nodes. A parked thread without a core would delay each message by the scheduler's latency, milliseconds where
+/// the other threads spin. It then gets its own thread if there are enough cores, and is otherwise polled by the
+/// sequencer's thread.
 fn rewind(options: &EventStreamOptions, head: Head) -> AgentSpec<AgentRole> {
     let rewind = AgentSpec::new(AgentRole::Rewind).detachable();
     // A member's thread must answer the other members in time, whatever its nodes read.
@@ -473,8 +475,8 @@ fn assign_threads(options: &EventStreamOptions, head: Head) -> Result<ThreadAssi
         Head::Sequencer | Head::Member => agents.push(AgentSpec::new(head.answering()).hot()),
         Head::Replica | Head::Service => {
             let service = AgentSpec::new(head.answering()).hot().weight(2).cpus(options.service_cpus);
-            // The service gets its own thread next to the member if agents can be detached: one more hand-over for each message, but
-            // less work for each thread.
+            // The service gets its own thread next to the member if agents can be detached: one more hand-over for each
+            // message, but less work for each thread.
             let is_detached = head == Head::Replica && (options.plan == PlanKind::Max || threads.detached_service);
             agents.push(if is_detached { service.detachable().alone(threads.detached_service) } else { service });
             if head == Head::Replica && threads.detached_sender {

@@ -1,5 +1,5 @@
-//! Start-up check that all frames of a journal fit the packets of the stream's networks: nodes would request a frame that fits no packet
-//! again and again.
+//! Start-up check that all frames of a journal fit the packets of the stream's networks: nodes would request a frame
+//! that fits no packet again and again.
 
 use crate::StreamError;
 use crate::network::tcp_endpoints::FRAME_LENGTH_TCP;
@@ -9,8 +9,8 @@ use gapless_wire::mold;
 use gapless_wire::mtu::Mtu;
 use std::path::Path;
 
-/// Checks the journal in `directory` up to `last_sequence`. A segment whose header limits frames to what the networks carry is not read;
-/// that is every segment of a stream whose limits never shrank.
+/// Checks the journal in `directory` up to `last_sequence`. A segment whose header limits frames to what the networks
+/// carry is not read; that is every segment of a stream whose limits never shrank.
 ///
 /// # Errors
 /// [`StreamError::Option`] names the first frame that is too long, and an MTU that would carry it.

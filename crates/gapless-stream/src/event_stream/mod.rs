@@ -93,12 +93,12 @@ impl EventStream {
         sequencing::start(options, Some(clock))
     }
 
-    /// Starts a relay: it forwards the frames received from `upstream` with the same sequences, and sends up the frames published here. It
-    /// resumes at the end of its own journal; a new one begins at `start`. Waits for the first connection, which identifies the stream.
-    /// Setting `stopped` ends the wait with [`ClientError::Closed`].
+    /// Starts a relay: it forwards the frames received from `upstream` with the same sequences, and sends up the frames
+    /// published here. It resumes at the end of its own journal; a new one begins at `start`. Waits for the first
+    /// connection, which identifies the stream. Setting `stopped` ends the wait with [`ClientError::Closed`].
     ///
-    /// Takes the options of a sequencing stream; those of the sequencer itself (feed session, sessions) have no effect. The relay throttles
-    /// its publishers, because the sequencer sees all of them as one.
+    /// Takes the options of a sequencing stream; those of the sequencer itself (feed session, sessions) have no effect.
+    /// The relay throttles its publishers, because the sequencer sees all of them as one.
     ///
     /// # Errors
     /// As for [`EventStream::start`]; the directory belongs to another stream, or the next frames are no longer kept.
@@ -111,8 +111,8 @@ impl EventStream {
         relaying::start(options, upstream, start, stopped)
     }
 
-    /// Like [`EventStream::start`], without threads for the agents: work is done only in [`EventStream::turn`], and the caller supplies the
-    /// time. For tests and simulations.
+    /// Like [`EventStream::start`], without threads for the agents: work is done only in [`EventStream::turn`], and the
+    /// caller supplies the time. For tests and simulations.
     ///
     /// # Errors
     /// As for [`EventStream::start`].
@@ -142,8 +142,8 @@ impl EventStream {
         }
     }
 
-    /// One step of a clean stop of a stream started by hand. Closes its agents in order and polls each until it has finished its work.
-    /// Returns true once all are finished and dropped.
+    /// One step of a clean stop of a stream started by hand. Closes its agents in order and polls each until it has
+    /// finished its work. Returns true once all are finished and dropped.
     ///
     /// # Errors
     /// A fatal error of an agent.
@@ -261,8 +261,8 @@ impl EventStream {
         self.threads().map(ThreadGroup::pin_warnings).unwrap_or_default()
     }
 
-    /// Time that each thread of the stream was kept from running while it spun (by an interrupt, another thread or the hypervisor), in the
-    /// order of the plan.
+    /// Time that each thread of the stream was kept from running while it spun (by an interrupt, another thread or the
+    /// hypervisor), in the order of the plan.
     #[must_use]
     pub fn pauses(&self) -> Vec<Pauses> {
         self.threads().map(ThreadGroup::pauses).unwrap_or_default()
@@ -309,7 +309,8 @@ impl EventStream {
         Ok(self.released_sequence())
     }
 
-    /// Ends a stream started by hand as if its process had died: nothing more is taken, journaled or sent. For simulations.
+    /// Ends a stream started by hand as if its process had died: nothing more is taken, journaled or sent. For
+    /// simulations.
     pub fn abandon(mut self) {
         if matches!(self.driver, Some(Driver::Caller(_))) {
             self.driver = None;

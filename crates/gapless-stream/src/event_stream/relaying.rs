@@ -1,4 +1,5 @@
-//! Starting a relay. It must learn the stream's identity before anything else, and resumes at the end of its own journal.
+//! Starting a relay. It must learn the stream's identity before anything else, and resumes at the end of its own
+//! journal.
 
 use super::builder::{Head, Journaling, StreamBuilder};
 use super::carried_frames;

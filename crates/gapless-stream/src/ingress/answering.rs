@@ -7,7 +7,8 @@ use gapless_transport::link::ConnectionId;
 use gapless_wire::control::RefusalCode;
 
 impl Ingress {
-    /// Tells the service how to answer a frame that is not appended. Returns an error that makes the whole ring unusable.
+    /// Tells the service how to answer a frame that is not appended. Returns an error that makes the whole ring
+    /// unusable.
     pub(super) fn answer(
         &mut self,
         decision: Decision,

@@ -1,4 +1,5 @@
-//! Commands of the operator, handled like those of the API. Each outcome reports the sequence at which the command took effect.
+//! Commands of the operator, handled like those of the API. Each outcome reports the sequence at which the command took
+//! effect.
 
 use super::Ingress;
 use crate::StreamError;

@@ -1,5 +1,5 @@
-//! Commands of the caller that polls the [`Ingress`] itself. They are passed by a call, not through a ring, and their transaction is
-//! appended when it returns. The session is an ordinary one of the stream.
+//! Commands of the caller that polls the [`Ingress`] itself. They are passed by a call, not through a ring, and their
+//! transaction is appended when it returns. The session is an ordinary one of the stream.
 
 use super::Ingress;
 use crate::StreamError;

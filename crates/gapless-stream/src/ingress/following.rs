@@ -1,5 +1,5 @@
-//! An [`Ingress`] as a cluster's member. While it follows, it appends the leader's frames and stamps none. When it leads, it continues
-//! after them. The sequencer's state is kept current meanwhile, so leading starts at once.
+//! An [`Ingress`] as a cluster's member. While it follows, it appends the leader's frames and stamps none. When it
+//! leads, it continues after them. The sequencer's state is kept current meanwhile, so leading starts at once.
 //!
 //! Called by the agent that owns the ingress, between its polls. Nothing here releases.
 
@@ -25,9 +25,10 @@ pub(super) enum Role {
     Leading,
     /// Drops them and redirects their publishers.
     Following {
-        /// Addresses of the leader, one a line; empty if they are not known.
+        /// Addresses of the leader, one a line, empty if they are not known; `None` without a leader.
         leader: Option<Arc<str>>,
-        /// Without a leader, publishers wait until this time for the next one instead of being sent from member to member.
+        /// Without a leader, publishers wait until this time for the next one instead of being sent from member to
+        /// member.
         awaited_until_ns: u64,
         /// The last frame taken was not the last of its message.
         is_mid_message: bool,
@@ -44,7 +45,8 @@ pub(super) struct UnsentRoleChanges {
 
 /// Interval of repeating the redirect to a publisher that stays, ns: an answer that finds no room is lost.
 const TELL_AGAIN_NS: u64 = 100_000_000;
-/// Time for which a member without a leader keeps its publishers waiting for the next one, ns; then they try other members.
+/// Time for which a member without a leader keeps its publishers waiting for the next one, ns; then they try other
+/// members.
 const LEADER_AWAITED_NS: u64 = 200_000_000;
 
 impl Ingress {
@@ -81,8 +83,8 @@ impl Ingress {
         !self.is_following() || self.time.observe(stream_ns, now)
     }
 
-    /// Takes frames of publishers from now on and stamps them with `term`; sequenced time continues after that of the existing frames.
-    /// Publishers that were redirected must reopen their sessions.
+    /// Takes frames of publishers from now on and stamps them with `term`; sequenced time continues after that of the
+    /// existing frames. Publishers that were redirected must reopen their sessions.
     ///
     /// # Errors
     /// [`StreamError::Follow`] if `term` is below that of the last frame, or that frame is not the last of its message.
@@ -111,9 +113,10 @@ impl Ingress {
         self.publishers.iter_mut().filter_map(|each| each.away_told_next_ns.as_mut()).for_each(|next_ns| *next_ns = 0);
     }
 
-    /// Takes nothing from publishers from now on and appends nothing of its own: no timer fires, no session expires. Publishers are
-    /// redirected to `leader`: its addresses, one a line; empty if they are not known. `None` means that there is no leader, and publishers
-    /// wait for a moment. Frames sent but not appended are dropped; publishers resend them to the leader.
+    /// Takes nothing from publishers from now on and appends nothing of its own: no timer fires, no session expires.
+    /// Publishers are redirected to `leader`: its addresses, one a line; empty if they are not known. `None` means that
+    /// there is no leader, and publishers wait for a moment. Frames sent but not appended are dropped; publishers
+    /// resend them to the leader.
     pub fn follow(&mut self, leader: Option<&str>) {
         let until_ns = self.now.monotonic_ns + LEADER_AWAITED_NS;
         match &mut self.role {
@@ -147,8 +150,8 @@ impl Ingress {
         self.tell_away_now();
     }
 
-    /// Appends frames as a leader has stamped them: whole, padded, back to back, with valid checksums. Returns the number of bytes taken:
-    /// fewer than given while the window is full. Readers see them after [`Ingress::publish`].
+    /// Appends frames as a leader has stamped them: whole, padded, back to back, with valid checksums. Returns the
+    /// number of bytes taken: fewer than given while the window is full. Readers see them after [`Ingress::publish`].
     ///
     /// # Errors
     /// [`StreamError::Follow`] if this member leads, or a frame does not continue the stream by sequence, time or term.
@@ -201,15 +204,16 @@ impl Ingress {
         Some(format!("frame {sequence} of term {term} at {timestamp_ns} ns does not continue it at {before_ns} ns"))
     }
 
-    /// Truncates all unreleased frames after `sequence` and continues with `sequencer`, which must be the state at that point
-    /// ([`rebuild`](crate::sequencer_recovery::rebuild)). Timers of the stream's own service are not in the stream: the service is asked
-    /// for them when this member leads ([`ResponderMessage::Leads`]).
+    /// Truncates all unreleased frames after `sequence` and continues with `sequencer`, which must be the state at that
+    /// point ([`rebuild`](crate::sequencer_recovery::rebuild)). Timers of the stream's own service are not in the
+    /// stream: the service is asked for them when this member leads ([`ResponderMessage::Leads`]).
     ///
-    /// If the truncated frames were published, their space becomes free only after every cursor of appended frames has polled, and rewound
-    /// if necessary.
+    /// If the truncated frames were published, their space becomes free only after every cursor of appended frames has
+    /// polled, and rewound if necessary.
     ///
     /// # Errors
-    /// [`StreamError::Follow`] if this member leads, or `sequencer` is at another sequence; [`LogError::TruncatesReleased`].
+    /// [`StreamError::Follow`] if this member leads, or `sequencer` is at another sequence;
+    /// [`LogError::TruncatesReleased`].
     pub fn truncate_after(&mut self, sequence: u64, sequencer: Sequencer) -> Result<(), StreamError> {
         let stands_at = sequencer.last_sequence();
         if !self.is_following() || stands_at != sequence || sequence > self.window.last_sequence() {
@@ -258,8 +262,8 @@ impl Ingress {
         StreamError::Follow { last_sequence: self.window.last_sequence(), term: self.sequencer.term(), reason }
     }
 
-    /// Whether the sequencer's state may be written to a file: it must cover whole messages only, and a follower that `ends` must have no
-    /// frame whose release is still undecided.
+    /// Whether the sequencer's state may be written to a file: it must cover whole messages only, and a follower that
+    /// `ends` must have no frame whose release is still undecided.
     pub(super) fn is_state_whole(&self, ends: bool) -> bool {
         match self.role {
             Role::Leading => true,
@@ -364,9 +368,9 @@ impl Ingress {
         Ok(Turn::Taken(dropped))
     }
 
-    /// Redirects a publisher if `decision` concerns a session that it opened before this member followed another leader, and has not
-    /// reopened since. That happens after it reopened only one of two sessions: it has to reopen all, and nothing more is taken from it.
-    /// Returns whether it was redirected.
+    /// Redirects a publisher if `decision` concerns a session that it opened before this member followed another
+    /// leader, and has not reopened since. That happens after it reopened only one of two sessions: it has to reopen
+    /// all, and nothing more is taken from it. Returns whether it was redirected.
     #[cold]
     pub(super) fn turn_away_if_detached(&mut self, decision: Decision, session: u64, number: usize) -> bool {
         let publisher = &mut self.publishers[number];

@@ -136,7 +136,8 @@ impl Ingress {
         }
     }
 
-    /// Ends the current feed session and begins the next; requests made between the two follow directly. `false` while the window is full.
+    /// Ends the current feed session and begins the next; requests made between the two follow directly. `false` while
+    /// the window is full.
     pub(super) fn begin_feed(&mut self, name: FeedSession) -> Result<bool, StreamError> {
         if let Some(feed_session) = self.sequencer.feed_session()
             && !self.append_mark(Mark::FeedEnded { feed_session })?

@@ -1,4 +1,5 @@
-//! The publishers of an [`Ingress`]: connecting them, how much each may send now, and removing one whose ring is unusable.
+//! The publishers of an [`Ingress`]: connecting them, how much each may send now, and removing one whose ring is
+//! unusable.
 
 use super::Ingress;
 use crate::messages::{PublisherEvent, ResponderMessage};
@@ -21,8 +22,8 @@ pub(super) struct ConnectedPublisher {
     pub throttle_reported: bool,
     /// The publisher is gone: its ring is drained, then dropped.
     pub closed: bool,
-    /// Set while frames are not taken until the publisher reopens a session. It was told that this member does not lead, or is told at this time,
-    /// monotonic ns.
+    /// Set while frames are not taken until the publisher reopens a session. It was told that this member does not
+    /// lead, or is told at this time, monotonic ns.
     pub away_told_next_ns: Option<u64>,
     /// This member has followed another since the publisher connected: it no longer owns the sessions it opened before.
     pub was_detached: bool,
@@ -102,8 +103,8 @@ impl Ingress {
         None
     }
 
-    /// Removes a publisher with an unusable ring and notifies it. The notice names the `session` at fault, since a relay's connection
-    /// carries many.
+    /// Removes a publisher with an unusable ring and notifies it. The notice names the `session` at fault, since a
+    /// relay's connection carries many.
     #[cold]
     pub(super) fn drop_spoiled(&mut self, number: usize, reason: &str, session: u64) {
         let publisher = &mut self.publishers[number];

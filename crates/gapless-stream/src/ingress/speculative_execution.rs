@@ -1,5 +1,5 @@
-//! An [`Ingress`] with speculative execution: in place of a command or a timer it appends the resulting transaction, contiguously, in one
-//! frame or several.
+//! An [`Ingress`] with speculative execution: in place of a command or a timer it appends the resulting transaction,
+//! contiguously, in one frame or several.
 
 use super::Ingress;
 use crate::StreamError;
@@ -36,8 +36,8 @@ impl SpeculativeExecution {
         Self { transactions, bytes: Vec::new(), command: Vec::new(), length_max, room_bytes: message_bytes_max }
     }
 
-    /// Runs the handler of a command; its transaction is then appended under the same header. That is the command's header, with the
-    /// sequence and time stamped for the transaction.
+    /// Runs the handler of a command; its transaction is then appended under the same header. That is the command's
+    /// header, with the sequence and time stamped for the transaction.
     #[inline]
     pub fn run(
         &mut self,
@@ -139,7 +139,8 @@ impl Ingress {
         }
     }
 
-    /// Appends the transaction of the command in the claim of `length` bytes, or defers the command. Its session has counted it.
+    /// Appends the transaction of the command in the claim of `length` bytes, or defers the command. Its session has
+    /// counted it.
     #[inline]
     pub(super) fn append_transaction(&mut self, length: usize, connection: ConnectionId) -> Result<(), StreamError> {
         let Self { sequencer, window, speculation, now, deferred, links, .. } = self;

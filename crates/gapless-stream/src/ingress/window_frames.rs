@@ -11,14 +11,15 @@ impl Ingress {
         self.window.frames(first_sequence, last_sequence)
     }
 
-    /// First sequence from which all frames together take at most `length_bytes` and are still in the window; one after the last if none
-    /// do. Examines about twenty frames.
+    /// First sequence from which all frames together take at most `length_bytes` and are still in the window; one after
+    /// the last if none do. Examines about twenty frames.
     #[must_use]
     pub fn first_within(&self, length_bytes: usize) -> u64 {
         self.window.first_within(length_bytes)
     }
 
-    /// Position in the window after the frame `sequence`, if the window still has all later frames, or the stream ends there.
+    /// Position in the window after the frame `sequence`, if the window still has all later frames, or the stream ends
+    /// there.
     #[inline]
     #[must_use]
     pub fn end_of(&self, sequence: u64) -> Option<u64> {

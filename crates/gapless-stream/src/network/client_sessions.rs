@@ -1,5 +1,5 @@
-//! [`ClientSessions`]: the nodes connected over a network, for every carrier of packets. It admits nodes, puts their frames into rings like
-//! those of a local publisher, and takes the sequencer's answers out of them.
+//! [`ClientSessions`]: the nodes connected over a network, for every carrier of packets. It admits nodes, puts their
+//! frames into rings like those of a local publisher, and takes the sequencer's answers out of them.
 
 use crate::acceptor::Acceptor;
 use crate::history_check::HistoryCheck;
@@ -397,15 +397,15 @@ impl ClientSessions {
         count
     }
 
-    /// Like [`ClientSessions::answer`], for the client with `key` alone. The packets together are at most as long as its ring and their
-    /// headers.
+    /// Like [`ClientSessions::answer`], for the client with `key` alone. The packets together are at most as long as
+    /// its ring and their headers.
     #[inline]
     pub fn answer_one(&mut self, key: u64, packet_length_max: usize, mut send: impl FnMut(u64, Peer, &[u8])) -> usize {
         self.sessions.get_mut(&key).map_or(0, |client| client.answer(key, packet_length_max, &mut send))
     }
 
-    /// Drops silent nodes and notes the state of all, once per interval and after a session was dropped. Calls `gone` with the addresses of
-    /// nodes dropped now or since the last sweep.
+    /// Drops silent nodes and notes the state of all, once per interval and after a session was dropped. Calls `gone`
+    /// with the addresses of nodes dropped now or since the last sweep.
     pub fn sweep(&mut self, now_ns: u64, mut gone: impl FnMut(u64, Peer)) {
         if now_ns < self.next_sweep_ns && self.dropped.is_empty() {
             return;

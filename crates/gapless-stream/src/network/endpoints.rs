@@ -224,7 +224,8 @@ fn agents<S: Datagrams + 'static>(
     };
     let feeds = served.feeds.lock().clone();
     let counters = FeedCounters::add_to(served.counters)?;
-    // Packets to a single node come from the address that it sends to, so that they pass NAT and firewalls on the way back.
+    // Packets to a single node come from the address that it sends to, so that they pass NAT and firewalls on the way
+    // back.
     let feed = FeedSender::new(command, cursor, &feeds, served.next_sequence, options, changes, counters)
         .with_group_sockets(groups)
         .ending_here(served.ends_here);

@@ -1,5 +1,5 @@
-//! [`FeedSender`]: the agent that sends released frames to all nodes as MoldUDP64, to multicast groups, single nodes, or both. It waits for
-//! no acknowledgement: nodes request lost packets.
+//! [`FeedSender`]: the agent that sends released frames to all nodes as MoldUDP64, to multicast groups, single nodes,
+//! or both. It waits for no acknowledgement: nodes request lost packets.
 
 use crate::counters::counters;
 use crate::{AgentRole, StreamError};
@@ -26,7 +26,8 @@ pub struct FeedSenderOptions {
     pub batch: bool,
     /// Longest packet, bytes of UDP payload.
     pub packet_length_max: usize,
-    /// Heartbeat interval of an idle feed, ns. Three more follow shortly after the last packet, so that a loss at the end is noticed soon.
+    /// Heartbeat interval of an idle feed, ns. Three more follow shortly after the last packet, so that a loss at the
+    /// end is noticed soon.
     pub heartbeat_interval_ns: u64,
 }
 
@@ -113,8 +114,9 @@ const LAST_END_COUNT: u32 = 3;
 const ENDED_MAX: usize = 8;
 
 impl<S: Datagrams + 'static> FeedSender<S> {
-    /// Creates an agent that sends the frames of `cursor`, whose scope is the released frames, starting at `next_sequence`. `feeds` are the
-    /// feed sessions up to there. The end of the last ended one is announced again, because a node may have missed it.
+    /// Creates an agent that sends the frames of `cursor`, whose scope is the released frames, starting at
+    /// `next_sequence`. `feeds` are the feed sessions up to there. The end of the last ended one is announced again,
+    /// because a node may have missed it.
     #[must_use]
     pub fn new(
         socket: S,
@@ -247,7 +249,8 @@ impl<S: Datagrams + 'static> FeedSender<S> {
             self.lengths.push(length);
             offset += length;
             if is_over {
-                // Must precede the first packet of the next session: a reader that follows numbers instead of names starts over then.
+                // Must precede the first packet of the next session: a reader that follows numbers instead of names
+                // starts over then.
                 let length = mold::end_of_session(&mut self.packets[offset..], feed.name, self.next_number);
                 self.lengths.push(length);
                 offset += length;

@@ -1,5 +1,5 @@
-//! [`Gateway`]: the agent of the command port. It puts nodes' datagrams into rings and sends the sequencer's answers back. Packets are
-//! untrusted: unknown peers are refused and counted.
+//! [`Gateway`]: the agent of the command port. It puts nodes' datagrams into rings and sends the sequencer's answers
+//! back. Packets are untrusted: unknown peers are refused and counted.
 
 use super::client_sessions::ClientSessions;
 use super::feed_sender::FeedChange;

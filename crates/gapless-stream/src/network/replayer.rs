@@ -1,8 +1,8 @@
-//! [`Replayer`]: the agent that answers MoldUDP64 requests. It sends missed messages, from the window or the journal, to the requesting
-//! node alone, in ordinary packets.
+//! [`Replayer`]: the agent that answers MoldUDP64 requests. It sends missed messages, from the window or the journal,
+//! to the requesting node alone, in ordinary packets.
 //!
-//! Each request is answered by one packet. Further packets follow, up to the allowance of the address, because the source address may be
-//! forged.
+//! Each request is answered by one packet. Further packets follow, up to the allowance of the address, because the
+//! source address may be forged.
 
 use crate::AgentRole;
 use crate::counters::counters;

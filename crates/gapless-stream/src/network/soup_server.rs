@@ -1,5 +1,5 @@
-//! [`SoupServer`]: the agent "rewind". It sends every released frame, starting anywhere, to clients that log in by SoupBinTCP 3.00. A slow
-//! client lags and costs one buffer, but delays no other.
+//! [`SoupServer`]: the agent "rewind". It sends every released frame, starting anywhere, to clients that log in by
+//! SoupBinTCP 3.00. A slow client lags and costs one buffer, but delays no other.
 
 mod client;
 

@@ -1,5 +1,6 @@
-//! [`TcpGateway`]: the agent of the command port over TCP. A node sends the same packets as to the datagram port, back to back; its
-//! messages go into a ring of its own. Nothing is lost while it is connected: a full ring blocks its connection, and so the node.
+//! [`TcpGateway`]: the agent of the command port over TCP. A node sends the same packets as to the datagram port, back
+//! to back; its messages go into a ring of its own. Nothing is lost while it is connected: a full ring blocks its
+//! connection, and so the node.
 
 use super::client_sessions::{ClientSessions, Greeting, Offered};
 use crate::counters::counters;

@@ -17,8 +17,8 @@ use gapless_wire::descriptor::FRAME_LENGTH_UDP;
 mod tests;
 
 impl EventStreamOptions {
-    /// Options of the sequencer for the stream that `config` describes. Unset options are as in [`EventStreamOptions::in_directory`]; the
-    /// frame length is the maximum of the transport.
+    /// Options of the sequencer for the stream that `config` describes. Unset options are as in
+    /// [`EventStreamOptions::in_directory`]; the frame length is the maximum of the transport.
     ///
     /// ```
     /// # mod gapless {
@@ -32,8 +32,8 @@ impl EventStreamOptions {
     /// ```
     ///
     /// # Errors
-    /// [`ClientError::Config`](gapless_client::ClientError::Config) with file, line and key, if `config` was read from a file: a value
-    /// outside the sequencer's limits. Without a file [`StreamError::Option`].
+    /// [`ClientError::Config`](gapless_client::ClientError::Config) with file, line and key, if `config` was read from
+    /// a file: a value outside the sequencer's limits. Without a file [`StreamError::Option`].
     pub fn from_config(config: &StreamConfig) -> Result<Self, StreamError> {
         let options = Self::as_written(config);
         options.check().map_err(|error| at_its_line(error, config))?;

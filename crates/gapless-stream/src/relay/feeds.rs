@@ -1,13 +1,14 @@
-//! [`KeptFeeds`]: the feed sessions known to a relay, in a small text file next to its journal. The journal contains the beginnings of
-//! later feed sessions. Its first frames may belong to an earlier one, because of retention or a start in the middle of the stream.
+//! [`KeptFeeds`]: the feed sessions known to a relay, in a small text file next to its journal. The journal contains
+//! the beginnings of later feed sessions. Its first frames may belong to an earlier one, because of retention or a
+//! start in the middle of the stream.
 //!
 //! ```text
 //! sealed <CRC-32C over stream, incarnation and the lines below, as 8 hexadecimal digits>
 //! a line for each feed session, oldest first: its first sequence, its last one or `-`, its name
 //! ```
 //!
-//! It is written before the journal has the frame that begins a feed session. So a file that lacks a session of the journal or the stream
-//! is an older copy, and is ignored like a damaged one. An earlier version wrote no first line.
+//! It is written before the journal has the frame that begins a feed session. So a file that lacks a session of the
+//! journal or the stream is an older copy, and is ignored like a damaged one. An earlier version wrote no first line.
 
 use crate::StreamError;
 use gapless_agent::checked_file;
@@ -46,7 +47,8 @@ impl KeptFeeds {
         lines.lines().map(parse).collect()
     }
 
-    /// Whether the file lacks one of these feed sessions that begins at `first_sequence` or later: then it is an older copy.
+    /// Whether the file lacks one of these feed sessions that begins at `first_sequence` or later: then it is an older
+    /// copy.
     pub fn is_older(&self, feeds: &Feeds, first_sequence: u64) -> bool {
         let known = checked_file::read_to_string(&self.path, LENGTH_MAX)
             .ok()
@@ -68,7 +70,8 @@ impl KeptFeeds {
             }
         };
         let Some(feeds) = self.parse(&text) else {
-            // Frames older than the journal's first mark are then served to no reader, which is better than under a wrong name.
+            // Frames older than the journal's first mark are then served to no reader, which is better than under a
+            // wrong name.
             tracing::warn!(path = %self.path.display(), "the file of the feed sessions of before is damaged");
             return Feeds::default();
         };

@@ -1,5 +1,6 @@
-//! [`RelayLimits`]: limits of the frames that may pass a relay. Frames and messages too long for the stream or the relay are refused here,
-//! where the publisher is known. The sequencer sees all nodes of a relay as one publisher and would drop all of them.
+//! [`RelayLimits`]: limits of the frames that may pass a relay. Frames and messages too long for the stream or the
+//! relay are refused here, where the publisher is known. The sequencer sees all nodes of a relay as one publisher and
+//! would drop all of them.
 
 use crate::StreamError;
 use crate::fragments::shortest_length;

@@ -1,5 +1,6 @@
-//! [`Relay`]: the agent in the sequencer's place, in a process that relays a stream. It appends the received frames, with their sequences,
-//! to a window of its own. Frames published by its nodes go up to the sequencer, whose answers come back to them. It decides nothing.
+//! [`Relay`]: the agent in the sequencer's place, in a process that relays a stream. It appends the received frames,
+//! with their sequences, to a window of its own. Frames published by its nodes go up to the sequencer, whose answers
+//! come back to them. It decides nothing.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -131,8 +132,8 @@ const LOOK_INTERVAL_NS: u64 = 2_000_000;
 const FRAMES_PER_POLL: usize = 256;
 
 impl Relay {
-    /// Creates an agent that relays the stream `identity` from `upstream`, which is connected already, into `window`. `seen` is the last
-    /// frame relayed before.
+    /// Creates an agent that relays the stream `identity` from `upstream`, which is connected already, into `window`.
+    /// `seen` is the last frame relayed before.
     #[must_use]
     pub fn new(
         upstream: Box<dyn NodeLink>,
@@ -356,8 +357,8 @@ impl Relay {
                 if frame.kind() == Kind::SessionClose
                     && let Some(session) = self.sessions.get(&frame.session())
                 {
-                    // Earlier requests with this token are void: the token may pass to a successor. Requests for its other sessions
-                    // stay: on another relay they belong to other nodes.
+                    // Earlier requests with this token are void: the token may pass to a successor. Requests for its
+                    // other sessions stay: on another relay they belong to other nodes.
                     self.opening.forget(session.token, publisher.connection);
                 }
                 if !self.upstream.send(&self.frame)? {

@@ -1,5 +1,5 @@
-//! [`Openings`]: sessions that nodes of a relay have asked for and the sequencer has not answered yet. Bounded: a node asks again until it
-//! is answered, so a forgotten entry costs only time.
+//! [`Openings`]: sessions that nodes of a relay have asked for and the sequencer has not answered yet. Bounded: a node
+//! asks again until it is answered, so a forgotten entry costs only time.
 
 use gapless_transport::link::ConnectionId;
 use rustc_hash::FxHashMap;
@@ -28,8 +28,8 @@ const OPENINGS_MAX: usize = 1 << 16;
 const PATIENCE_NS: u64 = 10_000_000_000;
 
 impl Openings {
-    /// Notes that `connection` asks for the session of `token`, and for no other than `session` if that is not 0. `false` if the table is
-    /// full, and it must ask again.
+    /// Notes that `connection` asks for the session of `token`, and for no other than `session` if that is not 0.
+    /// `false` if the table is full, and it must ask again.
     pub fn ask(&mut self, token: u128, session: u64, connection: ConnectionId, shared: bool, now_ns: u64) -> bool {
         if self.asked.len() >= OPENINGS_MAX && !self.asked.contains_key(&token) {
             return false;
@@ -41,14 +41,16 @@ impl Openings {
         true
     }
 
-    /// Handles the opening of `session`, of `token`. Returns the connections that asked for it, and whether they share it.
+    /// Handles the opening of `session`, of `token`. Returns the connections that asked for it, and whether they share
+    /// it.
     pub fn opened(&mut self, token: u128, session: u64) -> Vec<(ConnectionId, bool)> {
         let asking = self.asked.remove(&token).map(|opening| opening.asking).unwrap_or_default();
         let wants = |each: &&Asking| [0, session].contains(&each.session);
         asking.iter().filter(wants).map(|each| (each.connection, each.shared)).collect()
     }
 
-    /// Handles the refusal of a session whose token has the low half `token_low`. Returns the connections that asked for it.
+    /// Handles the refusal of a session whose token has the low half `token_low`. Returns the connections that asked
+    /// for it.
     pub fn refused(&mut self, token_low: u64) -> Vec<ConnectionId> {
         let mut who = Vec::new();
         self.asked.retain(|token, opening| {

@@ -1,9 +1,10 @@
-//! A sequencer and two nodes, each a process, in network namespaces joined by a pair of virtual interfaces. The link is cut repeatedly
-//! while messages flow, also for longer than a node waits for its sequencer. Every node reads the same gapless stream, over UDP and over
-//! TCP, with its own messages once and in order; also if packets are rejected by ICMP instead of lost.
+//! A sequencer and two nodes, each a process, in network namespaces joined by a pair of virtual interfaces. The link is
+//! cut repeatedly while messages flow, also for longer than a node waits for its sequencer. Every node reads the same
+//! gapless stream, over UDP and over TCP, with its own messages once and in order; also if packets are rejected by ICMP
+//! instead of lost.
 //!
-//! Everything runs in a user namespace, which the kernel removes with the last process in it. No privilege is needed where users may create
-//! such namespaces, and nothing is left over. Elsewhere the test reports that it is skipped.
+//! Everything runs in a user namespace, which the kernel removes with the last process in it. No privilege is needed
+//! where users may create such namespaces, and nothing is left over. Elsewhere the test reports that it is skipped.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -24,8 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Durations of the cuts: within a node's timeout of 2 s, and beyond it.
 const CUTS: [Duration; 4] =
     [Duration::from_millis(100), Duration::from_millis(300), Duration::from_millis(3_000), Duration::from_millis(50)];
-/// Time for which UDP packets are rejected, including hellos: longer than the feed continues until the sequencer drops the node, 2 s, plus
-/// the node's timeout, 2 s.
+/// Time for which UDP packets are rejected, including hellos: longer than the feed continues until the sequencer drops
+/// the node, 2 s, plus the node's timeout, 2 s.
 const PROHIBITED: Duration = Duration::from_millis(5_500);
 /// Number of messages of each node that must have been sent before the first cut, and between two.
 const MESSAGES_BETWEEN: u64 = 200;
@@ -103,7 +104,8 @@ fn the_link_is_cut(transport: &str) {
         }
     }
     nodes.iter_mut().for_each(Part::let_go);
-    // Result of each node: number of messages, last sequence, a checksum over all of them, and the number of lost connections.
+    // Result of each node: number of messages, last sequence, a checksum over all of them, and the number of lost
+    // connections.
     let ends: Vec<String> = nodes.iter_mut().map(|node| node.end()).collect();
     println!("{transport}: {ends:?}");
     let [(near, near_losses), (far, far_losses)] = [0, 1].map(|node| ends[node].rsplit_once(' ').unwrap());

@@ -1,9 +1,10 @@
-//! Kills the sequencer's process repeatedly while three nodes publish. It resumes from its journal, assigns no sequence twice, and every
-//! node has each of its messages once and in order. Nodes are killed too, at any moment of their publishing, without an effect on the
-//! others.
+//! Kills the sequencer's process repeatedly while three nodes publish. It resumes from its journal, assigns no sequence
+//! twice, and every node has each of its messages once and in order. Nodes are killed too, at any moment of their
+//! publishing, without an effect on the others.
 //!
-//! Without debug assertions the kill comes from outside, at a random moment. With them the sequencer kills itself at each named crash point
-//! instead, two of them in parallel; the hits are printed and must not be zero. Prints its seed and takes one from `GAPLESS_SEED`.
+//! Without debug assertions the kill comes from outside, at a random moment. With them the sequencer kills itself at
+//! each named crash point instead, two of them in parallel; the hits are printed and must not be zero. Prints its seed
+//! and takes one from `GAPLESS_SEED`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

@@ -1,5 +1,5 @@
-//! Receivers that know only the standard protocols get the end of a feed session: before the next one begins, again after a restart, and
-//! when the stream ends with its process. They can still request missed messages of it.
+//! Receivers that know only the standard protocols get the end of a feed session: before the next one begins, again
+//! after a restart, and when the stream ends with its process. They can still request missed messages of it.
 
 use crate::raw_soup::{Client, login};
 use gapless_client::client::MessageType;
@@ -30,8 +30,8 @@ fn name(text: &str) -> FeedSession {
     FeedSession::new(text).unwrap()
 }
 
-/// A minimal receiver of MoldUDP64: it counts numbers, treats lower ones as duplicates in any session, and starts over at the end of its
-/// session.
+/// A minimal receiver of MoldUDP64: it counts numbers, treats lower ones as duplicates in any session, and starts over
+/// at the end of its session.
 struct Simple {
     socket: UdpSocket,
     session: Option<FeedSession>,

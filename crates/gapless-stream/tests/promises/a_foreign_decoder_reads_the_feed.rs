@@ -1,6 +1,6 @@
-//! Packets of a running stream, captured at real sockets, are MoldUDP64 to an independent decoder. tshark decodes the session, sequence,
-//! count, lengths and messages of each as they are in the journal; also of heartbeats, the end of a session and requests. Without tshark
-//! the test reports that it is skipped.
+//! Packets of a running stream, captured at real sockets, are MoldUDP64 to an independent decoder. tshark decodes the
+//! session, sequence, count, lengths and messages of each as they are in the journal; also of heartbeats, the end of a
+//! session and requests. Without tshark the test reports that it is skipped.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

@@ -1,5 +1,5 @@
-//! A cluster member appends its leader's frames and has the leader's knowledge: when it leads, it continues as if it had always led. While
-//! it follows, it takes nothing from publishers and redirects them.
+//! A cluster member appends its leader's frames and has the leader's knowledge: when it leads, it continues as if it
+//! had always led. While it follows, it takes nothing from publishers and redirects them.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::member::{EXPIRY_NS, FRAME_LENGTH_MAX, IDENTITY, Member, WINDOW_BYTES, frames, rules, send};
@@ -201,7 +201,8 @@ fn time_continues_despite_slow_clock() {
     follower.poll(10 * S);
     let _ = follower.appended();
     assert_eq!(follower.ingress.sequencer().last_timestamp_ns(), before_ns + 1);
-    // Time does not stand still until the clock catches up: a timer due in a second fires within a second and a twentieth.
+    // Time does not stand still until the clock catches up: a timer due in a second fires within a second and a
+    // twentieth.
     follower.requests.push(SequencerRequest::SetTimer { timer: 5, deadline_ns: before_ns + S }).unwrap();
     follower.poll(11 * S + 40 * MS);
     assert!(follower.appended().is_empty());
@@ -269,7 +270,8 @@ fn fast_clock_expires_nothing() {
 fn empty_term_accepts_earlier_leader() {
     let (mut leader, mut publisher, session) = leader(1_000 * S);
     let mut follower = follower_of(&mut leader);
-    // This member leads for a moment and appends nothing; then another continues with frames that an earlier leader had appended.
+    // This member leads for a moment and appends nothing; then another continues with frames that an earlier leader had
+    // appended.
     for term in [3, 5] {
         follower.ingress.lead(term).unwrap();
         follower.ingress.follow(None);
@@ -300,7 +302,8 @@ fn follower_redirects_publishers() {
     let appended = old.ingress.last_sequence();
     let state = old.state();
 
-    // A publisher from its time as leader is notified without sending anything: it may wait for frames that will be truncated.
+    // A publisher from its time as leader is notified without sending anything: it may wait for frames that will be
+    // truncated.
     old.ingress.follow(None);
     old.poll(1_000 * S + 1);
     assert_eq!(old.turned_away(), [""; 0], "the next leader is most often known in a moment");

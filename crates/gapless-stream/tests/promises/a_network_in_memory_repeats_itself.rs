@@ -1,4 +1,5 @@
-//! The network in memory: equal seeds give equal runs, each fault occurs at its rate, and the counters account for every packet.
+//! The network in memory: equal seeds give equal runs, each fault occurs at its rate, and the counters account for
+//! every packet.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_transport::network::{Datagrams, Faults, MemoryCounters, MemoryNetwork, MemorySocket, Peer};

@@ -1,5 +1,5 @@
-//! A publisher whose session has expired loses no message silently: its earlier messages are in the stream, and a later one is there or
-//! reported as lost.
+//! A publisher whose session has expired loses no message silently: its earlier messages are in the stream, and a later
+//! one is there or reported as lost.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;

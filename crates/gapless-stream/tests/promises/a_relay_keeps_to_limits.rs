@@ -1,5 +1,5 @@
-//! A relay announces the common limits of itself and the stream, and does not start if the stream's messages do not fit. It drops a
-//! publisher that sends frames refused by the stream, and no other.
+//! A relay announces the common limits of itself and the stream, and does not start if the stream's messages do not
+//! fit. It drops a publisher that sends frames refused by the stream, and no other.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{Answer, PATIENCE, RawPublisher, event, frame, part};

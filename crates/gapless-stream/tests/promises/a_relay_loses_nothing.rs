@@ -1,5 +1,5 @@
-//! Nodes of a relay lose nothing although the path from the relay to the sequencer does: a lost last message, with no later one to reveal
-//! the gap, is resent by its node.
+//! Nodes of a relay lose nothing although the path from the relay to the sequencer does: a lost last message, with no
+//! later one to reveal the gap, is resent by its node.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;

@@ -1,5 +1,5 @@
-//! A relay whose journal no longer reaches the beginning of a feed session still knows which one its oldest frames belong to: after a
-//! restart, late nodes read all kept frames.
+//! A relay whose journal no longer reaches the beginning of a feed session still knows which one its oldest frames
+//! belong to: after a restart, late nodes read all kept frames.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::client::MessageType;

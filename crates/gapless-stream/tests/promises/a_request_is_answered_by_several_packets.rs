@@ -1,5 +1,5 @@
-//! A MoldUDP64 request for more than a packet holds is answered by several: a minimal client catches up with few requests. A node, which
-//! requests the rest itself, gets hardly any duplicates.
+//! A MoldUDP64 request for more than a packet holds is answered by several: a minimal client catches up with few
+//! requests. A node, which requests the rest itself, gets hardly any duplicates.
 
 use crate::memory_world::{TYPE, World};
 use crate::raw_soup::{PATIENCE, counter, reaches};

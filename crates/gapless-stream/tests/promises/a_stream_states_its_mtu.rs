@@ -1,5 +1,5 @@
-//! A stream states its MTU, over each transport: a message that fits is one frame, a node with another MTU is told so, and a journal whose
-//! frames fit no packet is refused with the frame named.
+//! A stream states its MTU, over each transport: a message that fits is one frame, a node with another MTU is told so,
+//! and a journal whose frames fit no packet is refused with the frame named.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::StreamConfig;

@@ -1,5 +1,5 @@
-//! A stream has a limit of timers. A publisher that asks for one more is told in the stream which one was not set, and continues; a restart
-//! remembers the refusals.
+//! A stream has a limit of timers. A publisher that asks for one more is told in the stream which one was not set, and
+//! continues; a restart remembers the refusals.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;

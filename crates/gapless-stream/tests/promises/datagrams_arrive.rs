@@ -1,5 +1,5 @@
-//! Promises of every carrier of datagrams: on a lossless path, a taken packet arrives complete, with its sender. One suite for sockets of
-//! both families, a multicast group, and the network in memory.
+//! Promises of every carrier of datagrams: on a lossless path, a taken packet arrives complete, with its sender. One
+//! suite for sockets of both families, a multicast group, and the network in memory.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_transport::network::{

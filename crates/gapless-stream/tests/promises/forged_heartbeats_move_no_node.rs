@@ -1,5 +1,5 @@
-//! No checksum covers a heartbeat, and anyone who reaches the group can send one. An announcement far beyond the known end counts once the
-//! sequencer has confirmed it; until then it causes no requests and no movement.
+//! No checksum covers a heartbeat, and anyone who reaches the group can send one. An announcement far beyond the known
+//! end counts once the sequencer has confirmed it; until then it causes no requests and no movement.
 
 use crate::memory_world::{GROUP, TYPE, World, at};
 use gapless_client::node::{Start, StreamNodeOptions};

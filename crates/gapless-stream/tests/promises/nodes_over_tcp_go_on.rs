@@ -1,5 +1,5 @@
-//! The command port over TCP: a client that breaks its rules is dropped, one faster than the sequencer waits, and one that loses the
-//! connection reconnects.
+//! The command port over TCP: a client that breaks its rules is dropped, one faster than the sequencer waits, and one
+//! that loses the connection reconnects.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;

@@ -1,5 +1,5 @@
-//! Nodes over UDP across a proxy that loses, duplicates, delays, reorders and damages packets of real sockets, 20 % of each, both ways:
-//! every node sees the same gapless stream. Prints its seed and takes one from `GAPLESS_SEED`.
+//! Nodes over UDP across a proxy that loses, duplicates, delays, reorders and damages packets of real sockets, 20 % of
+//! each, both ways: every node sees the same gapless stream. Prints its seed and takes one from `GAPLESS_SEED`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -96,7 +96,8 @@ impl BadNetwork {
     }
 }
 
-/// Loses a fifth of the packets, duplicates a fifth, damages a fifth, and delays each by up to 2 ms, which reorders them.
+/// Loses a fifth of the packets, duplicates a fifth, damages a fifth, and delays each by up to 2 ms, which reorders
+/// them.
 fn suffer(delayed: &mut Vec<Delayed>, random: &mut Random, harm: &AtomicU64, packet: (bool, SocketAddr, Vec<u8>)) {
     let (to_node, node, mut bytes) = packet;
     if random.below(5) == 0 {

@@ -1,5 +1,5 @@
-//! Every client that speaks SoupBinTCP 3.00 reads the stream: clients written by hand, byte by byte from the specification, without any of
-//! our code.
+//! Every client that speaks SoupBinTCP 3.00 reads the stream: clients written by hand, byte by byte from the
+//! specification, without any of our code.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
@@ -301,8 +301,8 @@ fn new_message_wakes_sleepers() {
     let mut client = world.logged_in("", 0);
     client.accepted("MONDAY", world.stream.released_sequence() + 1);
     let begun = Instant::now();
-    // Without a wake-up the agent sleeps for a tenth of a second, and is quick one time in ten by chance. On a busy machine some are late
-    // anyway: the test repeats until most of 21 in a row are quick.
+    // Without a wake-up the agent sleeps for a tenth of a second, and is quick one time in ten by chance. On a busy
+    // machine some are late anyway: the test repeats until most of 21 in a row are quick.
     let mut times = VecDeque::new();
     while times.iter().filter(|time| **time < Duration::from_millis(10)).count() < 11 {
         assert!(begun.elapsed() < PATIENCE, "nobody woke the agent: {times:?}");
@@ -321,8 +321,8 @@ fn new_message_wakes_sleepers() {
 /// Set for the process below.
 const IS_ALONE: &str = "GAPLESS_TEST_IS_ALONE";
 
-/// Whether this process runs only `test`, which measures a whole process while others run next to it. If it does not, the test runs in a
-/// new instance of this program, where it must succeed.
+/// Whether this process runs only `test`, which measures a whole process while others run next to it. If it does not,
+/// the test runs in a new instance of this program, where it must succeed.
 #[track_caller]
 fn is_alone(test: &str) -> bool {
     if std::env::var_os(IS_ALONE).is_some() {

@@ -6,7 +6,8 @@ use nix::sys::socket::setsockopt;
 use nix::{libc, setsockopt_impl, sockopt_impl};
 use std::net::Ipv4Addr;
 
-// The kernel joins only packets that it computes checksums for: without them it refuses like an interface without checksum offload.
+// The kernel joins only packets that it computes checksums for: without them it refuses like an interface without
+// checksum offload.
 sockopt_impl!(
     /// Leaves checksums out.
     NoChecksums,

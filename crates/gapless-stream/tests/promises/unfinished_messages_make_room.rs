@@ -1,5 +1,5 @@
-//! Memory for unfinished messages is bounded, and held for a bounded time: a publisher that begins a message without continuing it makes
-//! room for one that does.
+//! Memory for unfinished messages is bounded, and held for a bounded time: a publisher that begins a message without
+//! continuing it makes room for one that does.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{Answer, PATIENCE, RawPublisher, event, part};

@@ -1,5 +1,5 @@
-//! A client that has to resend frames may find its ring full: then they are sent as there is room, in order, before anything new, without
-//! an error for the caller.
+//! A client that has to resend frames may find its ring full: then they are sent as there is room, in order, before
+//! anything new, without an error for the caller.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_agent::Waker;

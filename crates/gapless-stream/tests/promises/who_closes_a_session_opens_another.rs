@@ -1,5 +1,5 @@
-//! Through a relay many nodes share one connection, another relay's: one of them closes its session, and the requests of the others are
-//! still answered.
+//! Through a relay many nodes share one connection, another relay's: one of them closes its session, and the requests
+//! of the others are still answered.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{Answer, PATIENCE, RawPublisher, frame, open};

@@ -1,5 +1,5 @@
-//! A node starts with the first kept frame, and loses its connection before it has read any. It then starts with the first kept frame
-//! again, because the earlier one may be deleted. A node that has read continues after its last frame.
+//! A node starts with the first kept frame, and loses its connection before it has read any. It then starts with the
+//! first kept frame again, because the earlier one may be deleted. A node that has read continues after its last frame.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;

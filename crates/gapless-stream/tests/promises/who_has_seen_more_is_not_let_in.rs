@@ -1,5 +1,5 @@
-//! A stream restored from an older copy of its whole directory: no file in it shows that, but a node that has seen more refuses it, whether
-//! the stream is shorter now or has continued differently, over each transport.
+//! A stream restored from an older copy of its whole directory: no file in it shows that, but a node that has seen more
+//! refuses it, whether the stream is shorter now or has continued differently, over each transport.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;

@@ -1,5 +1,6 @@
-//! A peer that is not admitted, and invalid packets, are refused or ignored over UDP, multicast and TCP. They are counted, change nothing
-//! in the stream, and never get an answer longer than the request. Honest nodes continue meanwhile.
+//! A peer that is not admitted, and invalid packets, are refused or ignored over UDP, multicast and TCP. They are
+//! counted, change nothing in the stream, and never get an answer longer than the request. Honest nodes continue
+//! meanwhile.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};

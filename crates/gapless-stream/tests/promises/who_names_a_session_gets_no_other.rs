@@ -1,4 +1,5 @@
-//! An open that names a session finds that one and never creates another: used by a publisher that has published its session's close.
+//! An open that names a session finds that one and never creates another: used by a publisher that has published its
+//! session's close.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{Answer, RawPublisher, event, frame, part};

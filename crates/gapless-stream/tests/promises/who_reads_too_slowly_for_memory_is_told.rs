@@ -1,5 +1,5 @@
-//! A stream at tier `memory` keeps only the contents of its window. A reader over TCP that lags more is notified: a client by the end of
-//! its connection and the refusal of its next login, a node by an error.
+//! A stream at tier `memory` keeps only the contents of its window. A reader over TCP that lags more is notified: a
+//! client by the end of its connection and the refusal of its next login, a node by an error.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};

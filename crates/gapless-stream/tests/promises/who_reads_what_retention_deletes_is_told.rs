@@ -1,5 +1,5 @@
-//! Retention deletes old segments while late readers still read them. The error of such a reader is that its frames are gone, not that the
-//! journal is damaged; and the stream continues.
+//! Retention deletes old segments while late readers still read them. The error of such a reader is that its frames are
+//! gone, not that the journal is damaged; and the stream continues.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};

@@ -38,7 +38,8 @@ impl ConnectOptions {
     }
 }
 
-/// Reason for refusing a publisher that states `stated`, if the MTU of the stream is `stream`; the same for every transport.
+/// Reason for refusing a publisher that states `stated`, if the MTU of the stream is `stream`; the same for every
+/// transport.
 #[must_use]
 pub fn other_mtu(stream: Option<Mtu>, stated: Option<Mtu>) -> String {
     let stated = stated.map_or_else(|| "none".to_owned(), |mtu| mtu.to_string());

@@ -57,8 +57,8 @@ pub fn connect(
     Err(outcome)
 }
 
-/// Addresses of a host and a port. A name lookup may take as long as the system's resolver likes: it runs on a thread of its own, which is
-/// waited for at most `timeout`.
+/// Addresses of a host and a port. A name lookup may take as long as the system's resolver likes: it runs on a thread
+/// of its own, which is waited for at most `timeout`.
 fn look_up(address: &str, timeout: Duration) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = address.parse() {
         return Ok(vec![address]);

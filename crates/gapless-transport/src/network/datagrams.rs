@@ -29,12 +29,13 @@ pub trait Datagrams: Send {
     /// Sends the packets that lie back to back in `bytes`, each `packet_length` bytes long except
     /// the last, which may be shorter.
     ///
-    /// Returns the number of bytes taken, always whole packets. If it is less than given, the carrier has no room now, or refuses the next
-    /// packet. Sending the rest again shows which, by 0 or an error. A taken packet may still be lost.
+    /// Returns the number of bytes taken, always whole packets. If it is less than given, the carrier has no room now,
+    /// or refuses the next packet. Sending the rest again shows which, by 0 or an error. A taken packet may still be
+    /// lost.
     ///
     /// # Errors
-    /// The first packet is refused: it is longer than [`PACKET_LENGTH_MAX`], or by the operating system, with its reason. The error holds a
-    /// [`SendRefused`].
+    /// The first packet is refused: it is longer than [`PACKET_LENGTH_MAX`], or by the operating system, with its
+    /// reason. The error holds a [`SendRefused`].
     ///
     /// # Panics
     /// If `packet_length` is 0.
@@ -51,15 +52,15 @@ pub trait Datagrams: Send {
     /// If `lengths` holds a 0 or does not add up to the length of `bytes`.
     fn send_uneven(&mut self, to: Peer, bytes: &[u8], lengths: &[usize]) -> io::Result<usize>;
 
-    /// Receives once: calls `take` with each packet and its sender, and returns the number of packets. 0 if none is waiting; after any
-    /// other number there may be more.
+    /// Receives once: calls `take` with each packet and its sender, and returns the number of packets. 0 if none is
+    /// waiting; after any other number there may be more.
     ///
     /// # Errors
     /// An error of the operating system that a retry cannot fix.
     fn receive(&mut self, take: &mut dyn FnMut(Peer, &[u8])) -> io::Result<usize>;
 
-    /// Looks up the route to its peer again, for an end with a single peer: the host may have other addresses and routes than before.
-    /// Waiting packets may be lost. No effect without a route to look up.
+    /// Looks up the route to its peer again, for an end with a single peer: the host may have other addresses and
+    /// routes than before. Waiting packets may be lost. No effect without a route to look up.
     ///
     /// # Errors
     /// An error of the operating system. This end continues as well as it can; a later call may succeed.

@@ -1,5 +1,5 @@
-//! [`MemoryNetwork`]: a network in memory for tests and simulation. Its time is moved by hand and its faults come from one seed, so the
-//! same calls in the same order produce the same packets.
+//! [`MemoryNetwork`]: a network in memory for tests and simulation. Its time is moved by hand and its faults come from
+//! one seed, so the same calls in the same order produce the same packets.
 
 use super::datagrams::{Datagrams, Peer, check_even, check_uneven};
 use super::random::Random;
@@ -21,8 +21,8 @@ const PACKETS_PER_RECEIVE: usize = 64;
 pub struct Faults {
     pub loss: f64,
     pub duplication: f64,
-    /// Rate of holding a packet back, by up to three more delays and at least 1 ns, while later ones pass. The others of the same sender
-    /// and receiver keep their order.
+    /// Rate of holding a packet back, by up to three more delays and at least 1 ns, while later ones pass. The others
+    /// of the same sender and receiver keep their order.
     pub reordering: f64,
     /// Rate of flipping one bit.
     pub corruption: f64,
@@ -48,8 +48,8 @@ impl Default for Faults {
     }
 }
 
-/// Fates of the packets. `sent + duplicated` is the sum of `delivered`, `lost`, `cut`, `overflowed`, `unreachable` and the packets in
-/// flight.
+/// Fates of the packets. `sent + duplicated` is the sum of `delivered`, `lost`, `cut`, `overflowed`, `unreachable` and
+/// the packets in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryCounters {
     /// Taken from senders; a packet to a group counts once for each member.
@@ -121,14 +121,14 @@ impl MemoryNetwork {
         self.lock().faults = faults;
     }
 
-    /// Sets the limit on packets in flight to and waiting at each socket, bytes; a packet counts 64 more than its contents. Packets over
-    /// the limit are dropped and counted.
+    /// Sets the limit on packets in flight to and waiting at each socket, bytes; a packet counts 64 more than its
+    /// contents. Packets over the limit are dropped and counted.
     pub fn set_queue_bytes_max(&self, bytes: usize) {
         self.lock().queue_bytes_max = bytes;
     }
 
-    /// Sets the number of packets that the socket at `address` takes for sending before it reports that it has no room; `None` for no
-    /// limit.
+    /// Sets the number of packets that the socket at `address` takes for sending before it reports that it has no room;
+    /// `None` for no limit.
     ///
     /// # Panics
     /// If no socket has this address.
@@ -179,8 +179,8 @@ impl MemoryNetwork {
         state.now_ns = now_ns;
     }
 
-    /// Time at which the next packet can be received, ns; in the past if one is waiting. Nothing happens before, so a simulator may jump
-    /// there.
+    /// Time at which the next packet can be received, ns; in the past if one is waiting. Nothing happens before, so a
+    /// simulator may jump there.
     #[must_use]
     pub fn next_arrival_ns(&self) -> Option<u64> {
         self.lock().ends.values().filter_map(|end| end.queue.first_key_value()).map(|(key, _)| key.arrival_ns).min()
@@ -206,8 +206,8 @@ pub struct MemorySocket {
 }
 
 impl MemorySocket {
-    /// Joins `group`: receives packets sent to it, including its own. Any address becomes a group when a socket joins it; a socket with the
-    /// same address no longer receives its packets.
+    /// Joins `group`: receives packets sent to it, including its own. Any address becomes a group when a socket joins
+    /// it; a socket with the same address no longer receives its packets.
     pub fn join(&self, group: Peer) {
         self.network.lock().groups.entry(group).or_default().insert(self.address);
     }

@@ -13,8 +13,8 @@ impl Random {
         gapless_wire::split_mix::next(&mut self.0)
     }
 
-    /// Whether an event of this probability (0 to 1) happens. Draws one number, even at 0 and 1, so that changing one rate does not change
-    /// the other faults.
+    /// Whether an event of this probability (0 to 1) happens. Draws one number, even at 0 and 1, so that changing one
+    /// rate does not change the other faults.
     pub(super) fn happens(&mut self, probability: f64) -> bool {
         // The upper 53 bits are a fraction that an f64 holds exactly.
         let fraction = (self.next() >> 11) as f64 / (1u64 << 53) as f64;

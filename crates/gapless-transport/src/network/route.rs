@@ -97,8 +97,8 @@ pub(super) fn interface_of(address: IpAddr) -> Option<String> {
     getifaddrs().ok()?.find(has_address).map(|found| found.interface_name).or(loopback)
 }
 
-/// MTU of the interface with `address`, from a socket whose multicast packets use it: unlike the file, this is right for the process's
-/// network namespace.
+/// MTU of the interface with `address`, from a socket whose multicast packets use it: unlike the file, this is right
+/// for the process's network namespace.
 fn mtu_at(address: IpAddr) -> Option<usize> {
     let IpAddr::V4(address) = address else { return None };
     let flags = SocketFlags::CLOEXEC;

@@ -1,4 +1,5 @@
-//! [`TcpConnection`]: one TCP connection that never blocks, with a bounded buffer in each direction. Higher layers interpret the bytes.
+//! [`TcpConnection`]: one TCP connection that never blocks, with a bounded buffer in each direction. Higher layers
+//! interpret the bytes.
 
 use crate::sockets::{SocketRead, TcpSocket};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -77,8 +78,8 @@ pub struct TcpConnection {
 }
 
 impl TcpConnection {
-    /// Starts connecting to `peer`, with buffers of these sizes in bytes. The first calls of [`TcpConnection::receive`] and
-    /// [`TcpConnection::send`] show the outcome; until then no bytes move.
+    /// Starts connecting to `peer`, with buffers of these sizes in bytes. The first calls of [`TcpConnection::receive`]
+    /// and [`TcpConnection::send`] show the outcome; until then no bytes move.
     ///
     /// # Errors
     /// An error of the operating system, if it is known at once.

@@ -1,7 +1,7 @@
 //! [`TcpServer`]: a listening port and its connections, for a polling agent. One system call reports the events of all.
 //!
-//! The operating system reports each change once (edge-triggered `epoll`), and the server remembers it until a read or write finds nothing
-//! more to do. So a connection that is not read for a while costs no system calls.
+//! The operating system reports each change once (edge-triggered `epoll`), and the server remembers it until a read or
+//! write finds nothing more to do. So a connection that is not read for a while costs no system calls.
 
 use super::tcp::{Received, TcpConnection};
 use crate::TransportError;
@@ -79,8 +79,8 @@ const PORT: u64 = u64::MAX;
 const EVENTS_MAX: usize = 64;
 /// Limit on connections accepted in one look.
 const ACCEPTS_MAX: usize = 16;
-/// The system is asked again after the quiet time divided by this. A call costs most of a microsecond, and an event is seen late by at most
-/// a quarter of the time before it.
+/// The system is asked again after the quiet time divided by this. A call costs most of a microsecond, and an event is
+/// seen late by at most a quarter of the time before it.
 const LOOK_DIVISOR: u64 = 4;
 /// Longest time between two looks, ns.
 const LOOK_INTERVAL_NS_MAX: u64 = 20_000;

@@ -1,9 +1,9 @@
 //! [`UdpSocket`]: packets by UDP, many of them in one call through the kernel if possible.
 //!
-//! Passing the kernel's network stack costs 1 to 2 µs, for one packet or for 64 of equal length that the kernel splits at its far end
-//! (`UDP_SEGMENT`; the last may be shorter). The receiving kernel keeps or joins them (`UDP_GRO`), and one call takes them all. The segment
-//! length is set on the socket, and only when it changes: unlike a control message with each call, it costs nothing while the length stays
-//! the same.
+//! Passing the kernel's network stack costs 1 to 2 µs, for one packet or for 64 of equal length that the kernel splits
+//! at its far end (`UDP_SEGMENT`; the last may be shorter). The receiving kernel keeps or joins them (`UDP_GRO`), and
+//! one call takes them all. The segment length is set on the socket, and only when it changes: unlike a control message
+//! with each call, it costs nothing while the length stays the same.
 
 use super::datagrams::{Datagrams, PACKET_LENGTH_MAX, Peer, SendRefused, check_even, check_uneven};
 use super::route::Route;
@@ -52,11 +52,12 @@ pub struct UdpSocket {
 }
 
 impl UdpSocket {
-    /// Opens a socket. It works without the kernel's support for joined packets too; [`UdpSocket::offload`] shows which is in use.
+    /// Opens a socket. It works without the kernel's support for joined packets too; [`UdpSocket::offload`] shows which
+    /// is in use.
     ///
     /// # Errors
-    /// Contradictory options, an address or interface that the host does not have, and any other error of the operating system; the text
-    /// names the step that failed.
+    /// Contradictory options, an address or interface that the host does not have, and any other error of the operating
+    /// system; the text names the step that failed.
     pub fn open(options: &UdpOptions) -> io::Result<Self> {
         let socket = open(options)?;
         let wanted = options.segmentation == Segmentation::Auto;
@@ -125,7 +126,8 @@ impl UdpSocket {
         (PACKET_LENGTH_MAX / packet_length).min(SEGMENTS_MAX)
     }
 
-    /// Number of the next packets that are sent as one message: those as long as the first, and a shorter one after them.
+    /// Number of the next packets that are sent as one message: those as long as the first, and a shorter one after
+    /// them.
     fn run_at(&self, lengths: &[usize]) -> usize {
         let length = lengths[0];
         let packets_max = self.segments_max(length).min(lengths.len());
@@ -154,7 +156,8 @@ impl UdpSocket {
         Ok((sent * packet_length).min(bytes.len()))
     }
 
-    /// Sends each packet as a message of its own, in one call. Returns the number taken, of the first [`MESSAGES_PER_CALL`].
+    /// Sends each packet as a message of its own, in one call. Returns the number taken, of the first
+    /// [`MESSAGES_PER_CALL`].
     fn send_each(&mut self, to: Peer, bytes: &[u8], lengths: impl Iterator<Item = usize> + Clone) -> io::Result<usize> {
         let longest = lengths.clone().take(MESSAGES_PER_CALL).max().unwrap_or(0);
         let mut rest = bytes;
@@ -207,8 +210,8 @@ impl UdpSocket {
         }
     }
 
-    /// Repeats a call that was interrupted by a signal. Also repeats one whose error may belong to an earlier packet: the kernel reports it
-    /// once, so the second result belongs to this packet.
+    /// Repeats a call that was interrupted by a signal. Also repeats one whose error may belong to an earlier packet:
+    /// the kernel reports it once, so the second result belongs to this packet.
     fn uninterrupted<T>(&self, call: impl Fn(&Self) -> Result<T, Errno>) -> Result<T, Errno> {
         let mut may_be_of_earlier = self.peer.is_some();
         loop {

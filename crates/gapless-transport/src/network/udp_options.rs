@@ -9,17 +9,19 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UdpOptions {
-    /// Address to bind. Port 0: the operating system chooses a free one. With `multicast` only the port counts, which should not be 0 then,
-    /// as a chosen one may belong to another group. The address must be the unspecified one of the group's family.
+    /// Address to bind. Port 0: the operating system chooses a free one. With `multicast` only the port counts, which
+    /// should not be 0 then, as a chosen one may belong to another group. The address must be the unspecified one of
+    /// the group's family.
     pub local: SocketAddr,
-    /// Single peer of the socket: packets from elsewhere are not received, and sending saves the route lookup, 0.2 µs each. There need not
-    /// be a route yet; [`super::Datagrams::renew`] looks it up again.
+    /// Single peer of the socket: packets from elsewhere are not received, and sending saves the route lookup, 0.2 µs
+    /// each. There need not be a route yet; [`super::Datagrams::renew`] looks it up again.
     pub peer: Option<SocketAddr>,
-    /// Group to receive. The socket then receives nothing else, and sockets of other processes may receive the same group at the same port.
+    /// Group to receive. The socket then receives nothing else, and sockets of other processes may receive the same
+    /// group at the same port.
     pub multicast: Option<MulticastGroup>,
     pub multicast_out: MulticastOut,
-    /// Size of the operating system's receive buffer, bytes. The system counts its own overhead, which for small packets is several times
-    /// their contents. The limit is `net.core.rmem_max`, unless the process is privileged.
+    /// Size of the operating system's receive buffer, bytes. The system counts its own overhead, which for small
+    /// packets is several times their contents. The limit is `net.core.rmem_max`, unless the process is privileged.
     pub receive_buffer_bytes: usize,
     /// Size of the operating system's send buffer, bytes; the limit is `net.core.wmem_max`.
     pub send_buffer_bytes: usize,
@@ -42,7 +44,8 @@ impl UdpOptions {
         }
     }
 
-    /// A socket with the single peer `peer`, at a port chosen by the operating system; otherwise like [`UdpOptions::at`].
+    /// A socket with the single peer `peer`, at a port chosen by the operating system; otherwise like
+    /// [`UdpOptions::at`].
     #[must_use]
     pub fn to(peer: SocketAddr) -> Self {
         let local = SocketAddr::new(unspecified_like(peer.ip()), 0);
@@ -137,8 +140,8 @@ pub(super) fn open(options: &UdpOptions) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Address to bind for a multicast group. Bound to the group itself, a socket receives no other group of the same port, and no unicast
-/// packets.
+/// Address to bind for a multicast group. Bound to the group itself, a socket receives no other group of the same port,
+/// and no unicast packets.
 fn group_address(socket: &OwnedFd, options: &UdpOptions, multicast: &MulticastGroup) -> io::Result<SocketAddr> {
     let (group, local) = (multicast.group, options.local);
     let reason = if !group.is_multicast() {
@@ -159,8 +162,8 @@ fn group_address(socket: &OwnedFd, options: &UdpOptions, multicast: &MulticastGr
     Err(io::Error::new(io::ErrorKind::InvalidInput, reason))
 }
 
-/// Forbids fragmentation: the kernel refuses a packet longer than the MTU of its route, and routers do not split it. Losing one fragment
-/// would lose the whole packet, and no sender would notice.
+/// Forbids fragmentation: the kernel refuses a packet longer than the MTU of its route, and routers do not split it.
+/// Losing one fragment would lose the whole packet, and no sender would notice.
 fn never_fragment(socket: &OwnedFd, family: AddressFamily) -> Result<(), rustix::io::Errno> {
     if family == AddressFamily::INET {
         sockopt::set_ip_mtu_discover(socket, sockopt::Ipv4PathMtuDiscovery::DO)

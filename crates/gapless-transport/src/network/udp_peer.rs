@@ -1,5 +1,5 @@
-//! Connecting a [`super::UdpSocket`] to one peer, and handling the resulting errors. The kernel reports the error of an earlier packet to a
-//! connected socket, at its next call; an unconnected socket never receives it.
+//! Connecting a [`super::UdpSocket`] to one peer, and handling the resulting errors. The kernel reports the error of an
+//! earlier packet to a connected socket, at its next call; an unconnected socket never receives it.
 
 use super::Peer;
 use rustix::fd::OwnedFd;
@@ -27,8 +27,8 @@ pub(super) fn connect_to(socket: &OwnedFd, peer: Peer) -> Result<bool, Errno> {
     Ok(true)
 }
 
-/// Disconnects from the peer, and from the host's address that was chosen by connecting. The port, that of `local`, stays the same unless
-/// another socket has taken it meanwhile.
+/// Disconnects from the peer, and from the host's address that was chosen by connecting. The port, that of `local`,
+/// stays the same unless another socket has taken it meanwhile.
 pub(super) fn disconnect(socket: &OwnedFd, local: SocketAddr, unconnected: SocketAddr) -> Result<(), Errno> {
     connect_unspec(socket)?;
     let bound = Peer::try_from(getsockname(socket)?)?;
@@ -42,8 +42,8 @@ pub(super) fn disconnect(socket: &OwnedFd, local: SocketAddr, unconnected: Socke
     }
 }
 
-/// Whether an error only means that an earlier packet was not delivered: no listener, no route, forbidden, or too long for a part of the
-/// path. The next packet may arrive, and the lost one is requested or resent.
+/// Whether an error only means that an earlier packet was not delivered: no listener, no route, forbidden, or too long
+/// for a part of the path. The next packet may arrive, and the lost one is requested or resent.
 ///
 /// These are the errors that Linux makes of ICMP and ICMPv6 messages, and of its own routes and filters.
 pub(super) const fn is_lost_packet(errno: Errno) -> bool {

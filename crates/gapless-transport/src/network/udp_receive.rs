@@ -1,5 +1,5 @@
-//! [`Inbox`]: receiving of a [`super::UdpSocket`]. It uses the simplest call while packets arrive singly, like an awaited answer, and many
-//! packets for each call while they queue up.
+//! [`Inbox`]: receiving of a [`super::UdpSocket`]. It uses the simplest call while packets arrive singly, like an
+//! awaited answer, and many packets for each call while they queue up.
 
 use super::Peer;
 use super::udp_peer::is_lost_packet;
@@ -16,8 +16,8 @@ use std::io::IoSliceMut;
 const MESSAGE_BYTES_MAX: usize = 1 << 16;
 /// Messages for each call while they queue up.
 const MESSAGES_PER_CALL: usize = 16;
-/// Number of consecutive successful reads after which many packets are requested at once. It need not mean that they queue up: a receiver
-/// that answers each packet may find the next one when the answer is sent.
+/// Number of consecutive successful reads after which many packets are requested at once. It need not mean that they
+/// queue up: a receiver that answers each packet may find the next one when the answer is sent.
 const FRUITFUL_LOOKS: u32 = 8;
 /// Messages in one call that show that packets queue up.
 const QUEUED_MESSAGES: usize = 4;
@@ -31,8 +31,8 @@ type Take<'a> = &'a mut dyn FnMut(Peer, &[u8]);
 pub struct UdpCounters {
     /// Packets longer than the receive buffer.
     pub truncated: u64,
-    /// Times that the receive buffer was too full for arriving packets. Reported with a later packet, and only after packets have queued
-    /// up. Joined packets count as one.
+    /// Times that the receive buffer was too full for arriving packets. Reported with a later packet, and only after
+    /// packets have queued up. Joined packets count as one.
     pub overflowed: u64,
 }
 
@@ -129,9 +129,9 @@ impl Inbox {
         }
     }
 
-    /// Starts receiving joined packets. From then on every packet needs the more expensive call, 0.2 µs more than the simple one, 0.1 µs
-    /// more if none is there. So it starts only when it pays. It never ends: waiting packets that are joined already would be received
-    /// without their segment length.
+    /// Starts receiving joined packets. From then on every packet needs the more expensive call, 0.2 µs more than the
+    /// simple one, 0.1 µs more if none is there. So it starts only when it pays. It never ends: waiting packets that
+    /// are joined already would be received without their segment length.
     fn begin_to_join(&mut self, socket: &OwnedFd) {
         if self.may_join && !self.joins {
             self.joins = setsockopt(socket, UdpGroSegment, &true).is_ok();
@@ -166,8 +166,9 @@ impl Inbox {
     }
 
     fn take_many(&mut self, socket: &OwnedFd, take: Take<'_>) -> Result<usize, Errno> {
-        // Created for each call, which is cheap compared to its packets: nix does not restore the lengths of the control buffers. A second
-        // use of the headers would receive joined packets without their segment length (nix-rust/nix#2813).
+        // Created for each call, which is cheap compared to its packets: nix does not restore the lengths of the
+        // control buffers. A second use of the headers would receive joined packets without their segment length
+        // (nix-rust/nix#2813).
         let control = Some(vec![0; CONTROL_BYTES]);
         let mut headers = MultiHeaders::<SockaddrStorage>::preallocate(MESSAGES_PER_CALL, control);
         let mut buffers = self.buffers.chunks_exact_mut(MESSAGE_BYTES_MAX);

@@ -11,7 +11,8 @@ pub enum SocketRead {
     End,
 }
 
-/// Checks whether a peer is connecting. A failing accept makes the kernel create and drop a socket, so frequent callers check first.
+/// Checks whether a peer is connecting. A failing accept makes the kernel create and drop a socket, so frequent callers
+/// check first.
 ///
 /// # Errors
 /// [`io::ErrorKind::WouldBlock`] if none is; an error of the operating system.

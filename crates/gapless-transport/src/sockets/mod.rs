@@ -1,5 +1,5 @@
-//! Byte streams that never block, over every carrier. The links between a cluster's members, and all TCP connections, are made of these. No
-//! message formats are known here.
+//! Byte streams that never block, over every carrier. The links between a cluster's members, and all TCP connections,
+//! are made of these. No message formats are known here.
 //!
 //! | module | what lives there |
 //! |---|---|

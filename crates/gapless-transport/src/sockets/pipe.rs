@@ -1,5 +1,5 @@
-//! [`Network`]: source of connections outside of the operating system, such as a simulator's network. Handshake, framing and all higher
-//! layers are the same.
+//! [`Network`]: source of connections outside of the operating system, such as a simulator's network. Handshake,
+//! framing and all higher layers are the same.
 
 use super::bytes::SocketRead;
 use rustix::fd::AsFd;
@@ -46,7 +46,8 @@ pub trait Pipes: Debug + Send + Sync {
     fn listen(&self, address: SocketAddr) -> io::Result<Box<dyn PipeListener>>;
 }
 
-/// A byte stream that never blocks. Its descriptor becomes readable when there is work; a pipe polled by hand may have any descriptor.
+/// A byte stream that never blocks. Its descriptor becomes readable when there is work; a pipe polled by hand may have
+/// any descriptor.
 pub trait Pipe: AsFd + Debug + Send {
     /// Fills `room`, which is not empty, with received bytes; 0 after the other side has ended its stream.
     ///

@@ -1,9 +1,10 @@
-//! [`SharedSocket`]: bytes between two processes of one host, through two rings in shared memory. Knows no message formats.
+//! [`SharedSocket`]: bytes between two processes of one host, through two rings in shared memory. Knows no message
+//! formats.
 //!
-//! The dialling side creates both rings and sends their descriptors over a Unix socket. That is one packet of 8 bytes, "GAPRING\1", with
-//! the ring to the other side and the ring from it. After that the socket carries only wake-ups: one byte of any value, to a side that has
-//! noted in its ring that it sleeps. The end of the socket is the end of the connection, so that the death of a process is noticed at once;
-//! bytes published before are still read.
+//! The dialling side creates both rings and sends their descriptors over a Unix socket. That is one packet of 8 bytes,
+//! "GAPRING\1", with the ring to the other side and the ring from it. After that the socket carries only wake-ups: one
+//! byte of any value, to a side that has noted in its ring that it sleeps. The end of the socket is the end of the
+//! connection, so that the death of a process is noticed at once; bytes published before are still read.
 //!
 //! ```text
 //!  a record of a ring (a multiple of 8 bytes, 64 at least)
@@ -12,8 +13,8 @@
 //!   8  …    the bytes, then anything
 //! ```
 //!
-//! The other process is not trusted: a ring must be sealed against shrinking and have a size in range, positions and lengths are checked,
-//! and bytes are only parsed in a copy.
+//! The other process is not trusted: a ring must be sealed against shrinking and have a size in range, positions and
+//! lengths are checked, and bytes are only parsed in a copy.
 
 use super::bytes::{SocketRead, check_connecting};
 use crate::descriptors::none_left;
@@ -100,7 +101,8 @@ impl SharedSocket {
         Ok(if taken > 0 { SocketRead::Bytes(taken) } else { SocketRead::End })
     }
 
-    /// Sends the slices as one, as far as there is room now; returns the number of bytes. Their total must be a multiple of 8.
+    /// Sends the slices as one, as far as there is room now; returns the number of bytes. Their total must be a
+    /// multiple of 8.
     ///
     /// # Errors
     /// The connection failed.

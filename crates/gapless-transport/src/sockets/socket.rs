@@ -102,7 +102,8 @@ impl Socket {
         }
     }
 
-    /// Whether the other side may have this name: on protected connections its certificate must prove it; otherwise always.
+    /// Whether the other side may have this name: on protected connections its certificate must prove it; otherwise
+    /// always.
     #[must_use]
     pub fn proves(&self, name: &str) -> bool {
         match self {

@@ -23,8 +23,8 @@ pub fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
 pub struct TcpSocket(OwnedFd);
 
 impl TcpSocket {
-    /// Starts connecting; the first reads and writes show the outcome. `kernel_buffer_bytes` is the size of the operating system's buffers;
-    /// 0 for its default.
+    /// Starts connecting; the first reads and writes show the outcome. `kernel_buffer_bytes` is the size of the
+    /// operating system's buffers; 0 for its default.
     ///
     /// # Errors
     /// An error of the operating system, if it is known at once.
@@ -38,8 +38,8 @@ impl TcpSocket {
             Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        // On one machine without a listener, the source port can equal the destination port. Such a connection to itself would block the
-        // port for a process that is to listen there.
+        // On one machine without a listener, the source port can equal the destination port. Such a connection to
+        // itself would block the port for a process that is to listen there.
         let own = rustix::net::getsockname(&socket)?;
         if SocketAddr::try_from(own).is_ok_and(|own| own == address) {
             return Err(io::ErrorKind::ConnectionRefused.into());

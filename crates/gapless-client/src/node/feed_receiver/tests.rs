@@ -176,7 +176,7 @@ fn large_gap_filled_by_full_packets() {
 
 /// The sequencer sends the rest of an answer in further packets, of which the last is short.
 #[test]
-fn short_last_packet_is_ignored() {
+fn short_last_packet_is_no_measure() {
     const MISSING: u64 = 10_000;
     let a = name("A");
     let mut receiver = receiver();

@@ -1,6 +1,6 @@
-//! The end of a publisher's session. The close is kept like a message until it comes back, so it enters the stream once, even if packets
-//! are lost. After a close was requested, only that session is reopened, by its number. The token alone could open another session if the
-//! stream has the close already, and that session would stay open.
+//! The end of a publisher's session. The close is kept like a message until it comes back, so it enters the stream
+//! once, even if packets are lost. After a close was requested, only that session is reopened, by its number. The token
+//! alone could open another session if the stream has the close already, and that session would stay open.
 
 use super::PublishingSession;
 use crate::ClientError;
@@ -71,8 +71,8 @@ impl PublishingSession {
         self.end == End::Closed
     }
 
-    /// Handles the stream's close of the session. Kept messages other than our close have not come back before it, so they are not in the
-    /// stream and never will be.
+    /// Handles the stream's close of the session. Kept messages other than our close have not come back before it, so
+    /// they are not in the stream and never will be.
     pub fn closed(&mut self, now_ns: u64) {
         if let Some(session) = self.session.filter(|_| self.in_flight() > 0) {
             self.lost = Some((session, self.unacknowledged.first_number()));

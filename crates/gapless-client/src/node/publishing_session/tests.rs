@@ -91,8 +91,8 @@ fn closing() -> PublishingSession {
 
 #[test]
 fn closing_opens_no_other_session() {
-    // Also if a resent message is answered with "session unknown", and after a reconnect: the stream has the close, and it is about to come
-    // back.
+    // Also if a resent message is answered with "session unknown", and after a reconnect: the stream has the close, and
+    // it is about to come back.
     for is_reconnected in [false, true] {
         let mut publisher = closing();
         publisher.note_unknown();

@@ -29,8 +29,8 @@ enum LoginState {
         since_ns: u64,
     },
     Reading(Box<Reading>),
-    /// Everything was sent. The client then has until this time to close: if we closed first with its bytes unread, the operating system
-    /// would discard data that it has not received.
+    /// Everything was sent. The client then has until this time to close: if we closed first with its bytes unread, the
+    /// operating system would discard data that it has not received.
     Leaving {
         until_ns: Option<u64>,
     },
@@ -201,8 +201,8 @@ impl SoupClient {
         format!("the rewind client at {} was not let in ({reason:?}): {why}", slot.connection.peer())
     }
 
-    /// Sends pending bytes; once all are sent, prepares the next frames and sends those. Returns their number. If the stream `is_ending`,
-    /// the end of the feed session follows the last frame.
+    /// Sends pending bytes; once all are sent, prepares the next frames and sends those. Returns their number. If the
+    /// stream `is_ending`, the end of the feed session follows the last frame.
     #[inline]
     pub fn feed(
         slot: &mut Slot<Self>,
@@ -340,8 +340,8 @@ fn begin(feed: Feed, mut reader: ReplayMerge, released_sequence: u64) -> Result<
 }
 
 impl Reading {
-    /// Puts frames into `room` until `batch_bytes` are full or there are no more. Returns their number, and their length with headers,
-    /// bytes.
+    /// Puts frames into `room` until `batch_bytes` are full or there are no more. Returns their number, and their
+    /// length with headers, bytes.
     #[inline]
     fn fill(&mut self, room: &mut [u8], batch_bytes: usize) -> Result<(usize, usize), Ending> {
         let (mut count, mut length) = (0, 0);

@@ -4,7 +4,8 @@ use super::run;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Creates the namespaces that everything else runs in: root inside, no privileges outside; their processes end with it.
+/// Creates the namespaces that everything else runs in: root inside, no privileges outside; their processes end with
+/// it.
 const UNSHARE: [&str; 8] =
     ["unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child"];
 /// `ip netns` keeps its names in /run, which does not belong to this user outside.

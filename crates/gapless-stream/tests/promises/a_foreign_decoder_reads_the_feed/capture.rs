@@ -1,5 +1,5 @@
-//! Packets captured at real sockets, and the file for independent decoders. No privilege is needed: Ethernet, IP and UDP headers are
-//! recreated around the payloads.
+//! Packets captured at real sockets, and the file for independent decoders. No privilege is needed: Ethernet, IP and
+//! UDP headers are recreated around the payloads.
 
 use rustix::net::{AddressFamily, SocketType, bind, socket, sockopt};
 use std::collections::HashMap;

@@ -1,5 +1,5 @@
-//! The suite through a dispatcher: one process reads the stream from the network and relays it to the nodes of its machine; and through two
-//! bridges in a row.
+//! The suite through a dispatcher: one process reads the stream from the network and relays it to the nodes of its
+//! machine; and through two bridges in a row.
 
 use super::tcp::Tcp;
 use super::udp::Udp;

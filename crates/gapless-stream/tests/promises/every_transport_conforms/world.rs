@@ -18,8 +18,8 @@ pub trait World {
     /// Whether so many packets are lost that any node may have to request old frames.
     const LOSES: bool = false;
 
-    /// Rate of the throttle in the suite, frames a second. With the machine's own time, a throttled node must not wait longer than the
-    /// suite's timeout, however busy the machine is.
+    /// Rate of the throttle in the suite, frames a second. With the machine's own time, a throttled node must not wait
+    /// longer than the suite's timeout, however busy the machine is.
     const THROTTLED_PER_S: u32 = 2;
 
     fn start(change: impl Fn(&mut EventStreamOptions) + 'static) -> Self;

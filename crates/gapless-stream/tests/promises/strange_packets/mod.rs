@@ -1,5 +1,5 @@
-//! Packets of the upstream protocol from peers that are not admitted, and invalid packets: written by hand, each with a description of its
-//! fault.
+//! Packets of the upstream protocol from peers that are not admitted, and invalid packets: written by hand, each with a
+//! description of its fault.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_stream::event_stream::EventStream;

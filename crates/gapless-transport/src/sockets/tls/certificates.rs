@@ -22,8 +22,8 @@ pub struct MutualTls {
 }
 
 impl MutualTls {
-    /// Reads the PEM files of the side with this name. Checks that other sides will accept the certificate: it is signed by the authority,
-    /// for this name, and valid now.
+    /// Reads the PEM files of the side with this name. Checks that other sides will accept the certificate: it is
+    /// signed by the authority, for this name, and valid now.
     ///
     /// # Errors
     /// [`TlsError::File`] with the file and its fault; [`TlsError::Name`].
@@ -79,7 +79,8 @@ impl MutualTls {
         Ok(TlsSocket::new(socket, Connection::Client(connection)))
     }
 
-    /// TLS over an accepted connection; the other side must show a certificate of the authority. [`TlsSocket::proves`] checks its name.
+    /// TLS over an accepted connection; the other side must show a certificate of the authority. [`TlsSocket::proves`]
+    /// checks its name.
     ///
     /// # Errors
     /// An error of the TLS library.

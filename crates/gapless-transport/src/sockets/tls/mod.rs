@@ -1,8 +1,8 @@
-//! Mutual TLS over TCP: [`MutualTls`], the certificates, and [`TlsSocket`], bytes over it. Built with the feature `tls`, because its
-//! cryptography needs a C compiler; without it the types exist and have no value.
+//! Mutual TLS over TCP: [`MutualTls`], the certificates, and [`TlsSocket`], bytes over it. Built with the feature
+//! `tls`, because its cryptography needs a C compiler; without it the types exist and have no value.
 //!
-//! Only TLS 1.3. Both sides prove their identity by a certificate that the authority has signed and that is for their DNS name; both sides
-//! of a connection require it.
+//! Only TLS 1.3. Both sides prove their identity by a certificate that the authority has signed and that is for their
+//! DNS name; both sides of a connection require it.
 
 #[cfg(feature = "tls")]
 mod certificates;
