@@ -93,7 +93,7 @@ mod tests {
         let (_folder, [one, other]) = files();
         assert!(!is_locked(&other).unwrap());
         assert!(try_lock(&one).unwrap() && !try_lock(&other).unwrap());
-        assert!(is_locked(&other).unwrap() && !is_marked(&one), "its own is none");
+        assert!(is_locked(&other).unwrap() && !is_marked(&one), "its own lock does not count");
         unlock(&one);
         assert!(!is_locked(&other).unwrap() && try_lock(&other).unwrap());
     }

@@ -95,7 +95,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pipe");
         mknodat(CWD, &path, rustix::fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
-        assert_eq!(read_piped_text(&path).unwrap(), "", "nobody writes");
+        assert_eq!(read_piped_text(&path).unwrap(), "", "no writer");
         let _reader = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(&path).unwrap();
         let mut writer = File::options().write(true).open(&path).unwrap();
         let reading = std::thread::spawn(move || read_piped_text(&path).unwrap());

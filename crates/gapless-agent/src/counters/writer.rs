@@ -194,13 +194,13 @@ mod tests {
         let woken = || woken.swap(0, Ordering::SeqCst);
         let mut now_ns = 7;
         for _ in 0..3 {
-            assert_eq!((writer.next_ns(now_ns), woken()), (None, 0), "nobody has counted");
+            assert_eq!((writer.next_ns(now_ns), woken()), (None, 0), "no counts yet");
             for looks in 1..=3 {
                 for _ in 0..5 {
                     counter.add(1);
                     writer.changed();
                 }
-                assert_eq!(woken(), u32::from(looks == 1), "it is woken by the first of all");
+                assert_eq!(woken(), u32::from(looks == 1), "only the first change wakes the agent");
                 assert_eq!(writer.next_ns(now_ns), Some(now_ns + PERIOD_NS));
                 writer.tick(now_ns + PERIOD_NS - 1);
                 assert_eq!(writer.next_ns(now_ns + 1), Some(now_ns + PERIOD_NS), "it is not time yet");

@@ -158,7 +158,7 @@ fn back_off_needs_no_wake_up() {
         IdleStrategy::BackOff { spin_ns: 0, yield_ns: 0, sleep_ns_min: 1_000, sleep_ns_max: 3_600_000_000_000 };
     let thread = AgentThread::spawn(spec(sleeps_long), board.consumer(), Clock::system(), waker.clone()).unwrap();
     wait_until(|| board.polls.load(Ordering::SeqCst) > 3);
-    assert!(!waker.is_parked(), "nobody has to wake it");
+    assert!(!waker.is_parked(), "not parked any more");
     thread.stop();
     thread.join().unwrap();
     for idle in [IdleStrategy::Spin, IdleStrategy::SPIN_YIELD, IdleStrategy::BACK_OFF] {

@@ -131,6 +131,6 @@ fn open_file_gets_the_last_counts() {
     drop(counted.written);
     assert_eq!(reader.read().unwrap(), counted.counters.values());
     assert!(reader.is_removed());
-    assert!(!counted.writer.write(), "it is nobody's any more");
+    assert!(!counted.writer.write(), "the file is gone");
     assert_eq!(std::fs::read_dir(counted.directory.path()).unwrap().count(), 0);
 }

@@ -324,7 +324,7 @@ fn token_names_session_until_lost() {
     let key = client.begin_session(7, 64).unwrap();
     let other = client.open_session(8, 1).unwrap();
     assert_eq!((key, other), (SessionKey(0), SessionKey(1)));
-    assert_eq!(polled(&mut client), ["opened 0"], "who has waited for the other knows of it");
+    assert_eq!(polled(&mut client), ["opened 0"], "the other session was opened by a waiting call");
     assert_eq!((client.begin_session(7, 64).unwrap(), client.open_session(8, 1).unwrap()), (key, other));
     assert_eq!(service.lock().seen(), [(Kind::SessionOpen, 0, 0); 2]);
     // Lost.
@@ -477,7 +477,7 @@ fn one_frame_acknowledges_many_notices() {
     let again: Vec<_> = service.lock().seen().into_iter().filter(|(kind, ..)| *kind != Kind::SessionOpen).collect();
     assert_eq!(again, [(Kind::Command, 108, 1), (Kind::Acknowledge, 107, 1)]);
     service.lock().say(reply(107, 1, 5));
-    assert_eq!((polled(&mut client).len(), client.in_flight(first)), (0, 0), "nobody asked for the reply");
+    assert_eq!((polled(&mut client).len(), client.in_flight(first)), (0, 0), "the reply is hidden");
 }
 
 #[test]

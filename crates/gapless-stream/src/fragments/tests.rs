@@ -91,11 +91,15 @@ fn longest_idle_is_evicted_and_resent() {
     assert_eq!(add_at(&mut fragments, 1, &part(1, 1, 0, 2, 1_000), 1, 5), Collected::Kept);
     assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
     assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 1_000), 1, IDLE_NS_MAX), Collected::Later);
-    assert_eq!(fragments.evicted(), 0, "it may go on yet");
+    assert_eq!(fragments.evicted(), 0, "it is not idle for long enough");
     let now_ns = LATE_NS + LOOK_INTERVAL_NS;
     assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 1_000), 1, now_ns), Collected::Kept);
     assert!(fragments.has(1) && !fragments.has(2) && fragments.evicted() == 1);
-    assert_eq!(add_at(&mut fragments, 2, &part(2, 2, 1, 2, 1_000), 1, now_ns), gap(1), "it is to begin again");
+    assert_eq!(
+        add_at(&mut fragments, 2, &part(2, 2, 1, 2, 1_000), 1, now_ns),
+        gap(1),
+        "the evicted message starts again"
+    );
     assert_eq!(add_at(&mut fragments, 3, &part(3, 2, 1, 2, 1_000), 1, now_ns), Collected::Complete);
     // A complete message waits only for the stream, and for any time.
     assert_eq!(add_at(&mut fragments, 1, &part(1, 2, 1, 2, 1_000), 1, now_ns), Collected::Complete);
@@ -126,7 +130,7 @@ fn waiters_are_served_in_order() {
     let mut fragments = room_for_two();
     assert_eq!(add_at(&mut fragments, 1, &part(1, 1, 0, 2, 700), 1, 0), Collected::Kept);
     assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 3, 1_000), 1, 0), Collected::Later, "longer than the rest");
-    assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 10), 1, 1), Collected::Later, "it would fit, but");
+    assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 10), 1, 1), Collected::Later, "others wait first");
     fragments.forget(1);
     assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 10), 1, 2), Collected::Later);
     assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 3, 1_000), 1, 3), Collected::Kept);

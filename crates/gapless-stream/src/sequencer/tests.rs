@@ -349,7 +349,11 @@ fn timer_over_limit_is_refused() {
     let payload = TimerFired { timer: 1, deadline_ns: 5 }.to_bytes();
     assert!(is_malformed(world.offer(frame(&refused, &payload), ONE)));
     assert!(is_malformed(world.offer(frame(&header, b"?"), ONE)));
-    assert_eq!(world.offer(of_kind(Kind::Event, session, 8, &payload), ONE), Decision::Append, "an event is none");
+    assert_eq!(
+        world.offer(of_kind(Kind::Event, session, 8, &payload), ONE),
+        Decision::Append,
+        "an event with this payload is valid"
+    );
     world.check_fold();
 }
 

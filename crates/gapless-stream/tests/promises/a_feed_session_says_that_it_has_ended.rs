@@ -164,7 +164,7 @@ fn roll_over_loses_nothing() {
     };
     assert_eq!(poll(&|met| met.len() >= all.len()), all);
     let later = Instant::now() + Duration::from_millis(1_500);
-    assert_eq!(poll(&|_| Instant::now() > later), all, "nothing comes twice");
+    assert_eq!(poll(&|_| Instant::now() > later), all, "no message comes twice");
     assert_eq!(ours.position(), stream.released_sequence() + 1);
 
     // Missing messages of the first session are still sent.

@@ -159,7 +159,7 @@ fn follower_has_the_leaders_state() {
         assert_eq!(follower.state(), leader.state(), "round {round}");
     }
     println!("{timers_fired} timers fired, {expired} sessions expired, {parts} parts of messages");
-    assert!(timers_fired > 10 && expired > 10 && parts > 100, "the choices meet what there is to meet");
+    assert!(timers_fired > 10 && expired > 10 && parts > 100, "all cases occurred");
 
     // From here on both lead: publishing the same to both has the same result.
     actors.clear();
@@ -185,7 +185,7 @@ fn follower_has_the_leaders_state() {
         assert!(frames(&mine).iter().all(|frame| frame.term() == 9));
         outcomes.push((mine, member.state()));
     }
-    assert!(outcomes[0] == outcomes[1], "who took over goes on as who led would have");
+    assert!(outcomes[0] == outcomes[1], "both leaders give the same result");
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn fast_clock_expires_nothing() {
         follower.poll(now_ns + 2 * S);
         let kinds: Vec<_> = frames(&follower.appended()).iter().map(|frame| frame.kind()).collect();
         let expected = if is_told { vec![Kind::SessionOpen] } else { vec![Kind::SessionClose, Kind::SessionOpen] };
-        assert_eq!(kinds, expected, "who was not told has no other clock than its own");
+        assert_eq!(kinds, expected, "without the time of the leader, its own clock counts");
         if is_told {
             let passed_ns = follower.ingress.sequencer().last_timestamp_ns() - told_ns.unwrap();
             assert!((S..=S + MS).contains(&passed_ns), "{passed_ns} ns in a second");
@@ -314,7 +314,7 @@ fn follower_redirects_publishers() {
         send(&mut publisher, &event(session, 3 + number, b"dropped"));
         old.poll(from_ns + 2 + number);
     }
-    assert_eq!(old.turned_away(), [""; 0], "it was told, and is told no more for a while");
+    assert_eq!(old.turned_away(), [""; 0], "it is notified once per interval");
     assert_eq!(publisher.writer.backlog_bytes(), 0, "its ring is empty");
     old.ingress.follow(Some("/run/b"));
     old.ingress.follow(Some("/run/b"));
@@ -349,7 +349,7 @@ fn follower_redirects_publishers() {
     let now_ns = 1_002 * S + 2 * EXPIRY_NS;
     send(&mut publisher, &event(session, 2, b"too soon"));
     old.poll(from_ns + 3 * MS);
-    assert_eq!(old.ingress.last_sequence(), appended, "not taken, and time stands");
+    assert_eq!(old.ingress.last_sequence(), appended, "the frame is dropped, and time stands still");
     send(&mut publisher, &open(7));
     send(&mut publisher, &event(session, 2, b"again"));
     old.poll(from_ns + 200 * MS);
@@ -367,7 +367,11 @@ fn follower_redirects_publishers() {
         .filter(|frame| frame.sequence() > appended)
         .map(|frame| (frame.kind(), frame.term()))
         .collect();
-    assert_eq!(kinds, [(Kind::Event, 3), (Kind::Timer, 3), (Kind::SessionClose, 3)], "what was due comes now");
+    assert_eq!(
+        kinds,
+        [(Kind::Event, 3), (Kind::Timer, 3), (Kind::SessionClose, 3)],
+        "overdue timers and expiries come now"
+    );
 }
 
 #[test]
@@ -381,18 +385,18 @@ fn publishers_wait_for_next_leader() {
     old.poll(1_000 * S + MS);
     old.poll(1_000 * S + 150 * MS);
     assert_eq!(old.turned_away(), [""; 0]);
-    assert!(late.writer.backlog_bytes() > 0, "what was sent is still there");
+    assert!(late.writer.backlog_bytes() > 0, "sent frames are still in the ring");
     assert!(Agent::next_deadline_ns(&old.ingress).is_some_and(|deadline_ns| deadline_ns <= 1_000 * S + 201 * MS));
 
     // This member leads: a publisher that has opened its session meanwhile need not do so again.
     old.ingress.lead(2).unwrap();
     old.poll(1_000 * S + 151 * MS);
     let _ = old.appended();
-    assert_eq!(old.ingress.last_sequence(), appended + 1, "the session of the one that came late");
+    assert_eq!(old.ingress.last_sequence(), appended + 1, "the session of the late publisher");
     let told = old.told();
     let away = told.iter().filter(|each| matches!(each, ResponderMessage::NotLeader { .. })).count();
     let attached = told.iter().filter(|each| matches!(each, ResponderMessage::Attach { token: 70, .. })).count();
-    assert_eq!((away, attached), (1, 1), "the other one has to open its own again: {told:?}");
+    assert_eq!((away, attached), (1, 1), "the other publisher must reopen its session: {told:?}");
 
     // Another member leads: waiting publishers are redirected.
     old.ingress.follow(None);
@@ -450,8 +454,11 @@ fn stale_ring_steals_no_session() {
         let appended = member.ingress.last_sequence();
         (5..8).for_each(|ms| member.poll(1_000 * S + ms * MS));
         let told = member.told();
-        assert!(!told.iter().any(|told| matches!(told, ResponderMessage::Refuse { .. })), "behind {polls}: {told:?}");
-        assert!(member.ingress.last_sequence() > appended, "behind {polls}");
+        assert!(
+            !told.iter().any(|told| matches!(told, ResponderMessage::Refuse { .. })),
+            "after {polls} polls: {told:?}"
+        );
+        assert!(member.ingress.last_sequence() > appended, "after {polls} polls");
     }
 }
 
@@ -557,7 +564,7 @@ fn truncated_frames_leave_no_trace() {
     elected.poll(1_002 * S);
     let others = elected.appended();
     assert_eq!(frames(&others).len(), 1);
-    assert_eq!(follower.ingress.append_followed(&others).unwrap(), 0, "its cursor may look at what was cut");
+    assert_eq!(follower.ingress.append_followed(&others).unwrap(), 0, "its cursor may read truncated frames");
     assert!(matches!(follower.cursor.available(), Err(LogError::Truncated { .. })));
     follower.cursor.rewind();
     follower.take_over(&others);

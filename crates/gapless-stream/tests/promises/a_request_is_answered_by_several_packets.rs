@@ -30,7 +30,7 @@ fn range(packet: &[u8]) -> (u64, u64) {
         let length = usize::from(u16::from_be_bytes([rest[0], rest[1]]));
         rest = &rest[2 + length..];
     }
-    assert!(rest.is_empty(), "{} bytes behind the last message", rest.len());
+    assert!(rest.is_empty(), "{} bytes after the last message", rest.len());
     (sequence, u64::from(count))
 }
 

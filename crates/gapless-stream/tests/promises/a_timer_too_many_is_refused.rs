@@ -79,7 +79,7 @@ fn timer_over_limit_is_refused() {
 
     set_timer(&mut node, TIMERS_MAX, NEVER_NS);
     node.publish(TYPE, b"behind it").unwrap();
-    assert_eq!(settle(&mut node), [(TIMERS_MAX, true)], "it is told which one, once");
+    assert_eq!(settle(&mut node), [(TIMERS_MAX, true)], "the refused timer is reported once");
     assert_eq!(node.resent(), resent, "nothing is sent again");
 
     // A replaced timer does not count twice, nor does one that takes a cancelled one's place.

@@ -267,7 +267,7 @@ fn sessions_count_from_one_and_end() {
     // A connected client receives the end.
     let mut monday_frames = Vec::new();
     loop {
-        match watching.next().expect("the end is said before the connection closes") {
+        match watching.next().expect("an end message precedes the close") {
             (b'S', frame) => monday_frames.push(frame),
             (b'Z', _) => break,
             (b'H', _) => {}
@@ -305,7 +305,7 @@ fn new_message_wakes_sleepers() {
     // machine some are late anyway: the test repeats until most of 21 in a row are quick.
     let mut times = VecDeque::new();
     while times.iter().filter(|time| **time < Duration::from_millis(10)).count() < 11 {
-        assert!(begun.elapsed() < PATIENCE, "nobody woke the agent: {times:?}");
+        assert!(begun.elapsed() < PATIENCE, "the agent was not woken: {times:?}");
         if times.len() == 21 {
             times.pop_front();
         }
@@ -409,7 +409,7 @@ impl ByHand {
                 Ok(0) => return None,
                 Ok(length) => client.received.extend_from_slice(&bytes[..length]),
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
-                Err(_) => assert!(begun.elapsed() < PATIENCE, "nothing comes"),
+                Err(_) => assert!(begun.elapsed() < PATIENCE, "nothing received"),
             }
         }
     }

@@ -152,7 +152,7 @@ fn postponed_message_is_recalled() {
     let repeated = event(sessions[1], 9, b"too early");
     publisher.send(&repeated);
     let other = Answer::Refused { code: RefusalCode::Gap, session: sessions[1], detail: 2 };
-    assert_eq!(publisher.answer(), other, "no part behind the first was answered");
+    assert_eq!(publisher.answer(), other, "only the first refused part is answered");
     // Completing the other two makes room.
     whole(&mut publisher, sessions[0], 1);
     assert_eq!(publisher.answer(), asked_again);

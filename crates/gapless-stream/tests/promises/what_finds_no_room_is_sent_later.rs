@@ -87,8 +87,8 @@ fn connected() -> (Client, SessionKey, Service) {
     };
     let acceptor = Acceptor::start(None, description, links, None, None, None).unwrap();
     let mut client = acceptor.client(ClientOptions { link: RINGS, ..ClientOptions::default() }).unwrap();
-    let Some(PublisherEvent::Opened { reader, .. }) = ingress.pop() else { panic!("nobody has come") };
-    let Some(EgressMessage::Opened { writer, .. }) = delivery.pop() else { panic!("nobody has come") };
+    let Some(PublisherEvent::Opened { reader, .. }) = ingress.pop() else { panic!("no publisher connected") };
+    let Some(EgressMessage::Opened { writer, .. }) = delivery.pop() else { panic!("no publisher connected") };
     let mut service = Service { reader, writer, _acceptor: acceptor };
     let key = client.begin_session(TOKEN, 8).unwrap();
     assert_eq!(service.take(9), [0]);
@@ -112,7 +112,7 @@ fn resends_go_before_new_commands() {
     // The sequencer has lost earlier frames, and has not read the ring yet.
     service.refuse(1, 1);
     assert_eq!(client.poll(9, |incoming| panic!("{incoming:?}")).unwrap(), 1);
-    assert!(!client.can_send(key), "what is newer waits");
+    assert!(!client.can_send(key), "new commands wait");
     assert!(matches!(send(&mut client, key), Err(ClientError::WindowFull { .. })));
     client.wait(Duration::from_secs(60)).unwrap();
 

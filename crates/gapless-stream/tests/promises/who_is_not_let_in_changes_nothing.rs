@@ -101,7 +101,7 @@ impl World {
             for (node, seen) in self.nodes.iter_mut().zip(&mut self.seen) {
                 let take = |event: NodeEvent<'_>| {
                     if let NodeEvent::Message(message) = event {
-                        assert_eq!(message.payload, format!("honest {seen}").as_bytes(), "only what is due");
+                        assert_eq!(message.payload, format!("honest {seen}").as_bytes(), "only honest messages");
                         *seen += 1;
                     }
                 };

@@ -59,7 +59,7 @@ fn too_slow_reader_is_told() {
     let mut late = StreamNode::new(link, StreamNodeOptions::reading(Start::Sequence(expected)));
     let begun = Instant::now();
     let error = loop {
-        assert!(begun.elapsed() < PATIENCE, "nobody tells it");
+        assert!(begun.elapsed() < PATIENCE, "no error");
         if let Err(error) = late.poll(16, |_| {}) {
             break error;
         }

@@ -35,7 +35,7 @@ fn segments(journal: &Path) -> Vec<PathBuf> {
 fn fails<L: NodeLink>(node: &mut StreamNode<L>) -> ClientError {
     let begun = Instant::now();
     loop {
-        assert!(begun.elapsed() < PATIENCE, "nobody tells it; it stands at {}", node.position());
+        assert!(begun.elapsed() < PATIENCE, "no error at position {}", node.position());
         if let Err(error) = node.poll(64, |_| {}) {
             return error;
         }
@@ -96,7 +96,7 @@ fn reader_of_deleted_frames_is_told() {
     let error = loop {
         match reader.read() {
             Ok(ReplayRead::Frame(_)) => {}
-            Ok(ReplayRead::Empty) => assert!(begun.elapsed() < PATIENCE, "nobody tells the reader"),
+            Ok(ReplayRead::Empty) => assert!(begun.elapsed() < PATIENCE, "no error"),
             Err(error) => break error,
         }
     };

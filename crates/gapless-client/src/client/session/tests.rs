@@ -69,7 +69,7 @@ fn window_limits_consecutive_commands() {
 fn reply_answers_its_command_once() {
     let mut session = open(1);
     assert_eq!((send(&mut session, 4, 1), send(&mut session, 1, 2), send(&mut session, 2, 3)), (1, 5, 6));
-    assert_eq!(session.answered(1), Answered::Again, "its last number is what a reply names");
+    assert_eq!(session.answered(1), Answered::Again, "a reply names the last part");
     for number in [4, 7, 5] {
         assert_eq!((session.answered(number), session.answered(number)), (Answered::First, Answered::Again));
     }

@@ -68,7 +68,7 @@ fn gaps_are_requested() {
     receiver.take_packet(&events(a, 6..8), 10);
     assert_eq!(read(&mut receiver), [1, 2, 3]);
     assert_eq!(receiver.missing(), 2);
-    assert_eq!(receiver.due_request(10 + PATIENCE_NS - 1), None, "it may still come");
+    assert_eq!(receiver.due_request(10 + PATIENCE_NS - 1), None, "it may only be late");
     let request = receiver.due_request(10 + PATIENCE_NS).unwrap();
     assert_eq!(request, Request { feed_session: a, sequence: 4, count: 2 });
     assert_eq!(receiver.due_request(10 + PATIENCE_NS + 1), None, "asked once");
@@ -90,7 +90,7 @@ fn heartbeat_reveals_loss_at_the_end() {
     assert_eq!(receiver.due_request(PATIENCE_NS).unwrap().count, 3);
     heartbeat(&mut bytes, a, 2);
     receiver.take_packet(&bytes, 0);
-    assert_eq!(receiver.missing(), 1, "the next one puts right what another said");
+    assert_eq!(receiver.missing(), 1, "the next heartbeat corrects it");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn forged_heartbeats_have_no_effect() {
         assert!(receiver.missing() < 2_000 && !receiver.wants_rewind(), "{step}");
     }
     receiver.take_packet(&beat(a, 11), 0);
-    assert_eq!(receiver.missing(), 0, "the sequencer's own puts it right");
+    assert_eq!(receiver.missing(), 0, "a genuine heartbeat corrects it");
     assert_eq!((receiver.counts().claims_doubted, receiver.counts().claims_refuted), (110, 0));
     // A packet's number and count are as unprotected as a heartbeat while its frames are not read.
     let options = FeedReceiverOptions { waiting_bytes_max: 100, ..FeedReceiverOptions::default() };
@@ -216,7 +216,7 @@ fn next_session_found_at_first_frame() {
     receiver.take_packet(&packet(a, 3, &[ended]), 0);
     assert_eq!(receiver.feed(), None);
     receiver.take_packet(&packet(b, 2, &[event(5)]), 0);
-    assert!(receiver.is_lost(), "who missed the beginning has to ask");
+    assert!(receiver.is_lost(), "a node that missed the beginning must ask");
     receiver.set_feed(feed("B", 4), 5);
     receiver.take_packet(&packet(b, 2, &[event(5)]), 0);
     receiver.take_packet(&packet(b, 1, &[began]), 0);
@@ -356,7 +356,7 @@ proptest! {
         for _ in 0..2_000 {
             now_ns += 1 << 28;
             while let Some(request) = receiver.due_request(now_ns) {
-                prop_assert!(request.sequence < first, "only what was announced is asked for");
+                prop_assert!(request.sequence < first, "only announced messages are requested");
                 receiver.take_packet(&events(a, request.sequence..(request.sequence + 2).min(first)), now_ns);
             }
             met.extend(read(&mut receiver));

@@ -269,7 +269,7 @@ fn instance_sends_only_what_is_new() {
     (1..=5).for_each(|number| assert_eq!(publish(&mut publisher, 8, 0).unwrap(), number));
     assert_eq!(numbers(&mut publisher), [5]);
     publisher.note_accepted(3, 0);
-    assert_eq!(publisher.in_flight(), 2, "what the sequencer has is not kept");
+    assert_eq!(publisher.in_flight(), 2, "frames that the sequencer has are released");
     // Long messages, too.
     let mut publisher = copy(2);
     assert_eq!(publish(&mut publisher, 2_500, 0).unwrap(), 3);
@@ -284,15 +284,15 @@ fn instance_sends_only_what_is_new() {
 fn known_derived_messages_are_skipped() {
     let mut publisher = copy(4);
     assert!(publisher.skip(2) && publisher.next_number() == 3);
-    assert!(!publisher.skip(3) && publisher.next_number() == 3, "not all of it is there");
+    assert!(!publisher.skip(3) && publisher.next_number() == 3, "the stream lacks a part");
     assert!(publisher.skip(2) && publisher.next_number() == 5);
-    assert!(!publisher.skip(1), "nor is the next");
+    assert!(!publisher.skip(1), "the next one is not there either");
     assert_eq!(publish(&mut publisher, 8, 0).unwrap(), 5);
     assert_eq!(numbers(&mut publisher), [5]);
     publisher.set_next_derived(2);
     assert!(publisher.skip(1));
     assert_eq!(publish(&mut publisher, 8, 0).unwrap(), 3);
-    assert!(!publisher.skip(1), "one before it is kept");
+    assert!(!publisher.skip(1), "an earlier frame is kept");
     assert!(numbers(&mut publisher).is_empty());
 }
 
@@ -461,7 +461,7 @@ fn resends_back_off() {
     assert_eq!(resent_at(&mut publisher, 5_200, 5_270), [5_220, 5_260]);
     // A new connection restores it too.
     publisher.connected();
-    assert!(resent_at(&mut publisher, 5_270, 5_900).is_empty(), "nobody would take it");
+    assert!(resent_at(&mut publisher, 5_270, 5_900).is_empty(), "not attached yet");
     let answer = SessionOpened { token: TOKEN, next_session_seq: 2, notices_acknowledged: 0 };
     publisher.opened(3, &answer, 5_900 * MS).unwrap();
     assert_eq!(numbers(&mut publisher), [2]);
@@ -507,7 +507,7 @@ fn look_is_due_while_frames_in_flight() {
     publisher.note_accepted(2, 0);
     assert!(is_due(&mut publisher));
     publisher.note_unknown();
-    assert!(!is_due(&mut publisher), "nobody could be asked");
+    assert!(!is_due(&mut publisher), "not attached");
     opened(&mut publisher, 3, 3);
     publisher.note_accepted(3, 0);
     assert!(!is_due(&mut publisher), "everything is there");

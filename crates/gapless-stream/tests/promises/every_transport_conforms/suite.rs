@@ -138,8 +138,8 @@ pub fn restarted_node_keeps_its_numbers<W: World>() {
     assert!(node.has_noted("open 51"));
     node.publish(b"the next");
     settle(&mut world, &mut [&mut node]);
-    assert_eq!(node.messages.len(), 51, "it has rewound, and its new message came once");
-    assert!(node.messages.iter().all(|met| met.own), "also what its predecessor published is its own");
+    assert_eq!(node.messages.len(), 51, "all messages are replayed, and the new one comes once");
+    assert!(node.messages.iter().all(|met| met.own), "messages of its predecessor count as its own");
 }
 
 pub fn limits_lose_nothing<W: World>() {
@@ -176,7 +176,7 @@ pub fn sequencer_throttles_fast_sender<W: World>() {
     for each in 0..200 {
         greedy.publish(&payload(each, 30));
     }
-    run(&mut world, &mut [&mut greedy], "it is told", |parties| parties[0].has_noted("throttled"));
+    run(&mut world, &mut [&mut greedy], "the node is notified", |parties| parties[0].has_noted("throttled"));
     modest.publish(b"I wait for nobody");
     run(&mut world, &mut [&mut greedy, &mut modest], "the modest one goes before", |parties| {
         parties[1].node.in_flight() == 0

@@ -58,7 +58,7 @@ impl RawPublisher {
 
     /// Puts a frame into the ring, waiting for room.
     pub fn send(&mut self, frame: &[u8]) {
-        assert!(self.try_send(frame), "the ring stays full, or nobody reads it any more");
+        assert!(self.try_send(frame), "the ring stays full, or is no longer read");
     }
 
     /// Returns whether the frame could be put into the ring.
@@ -87,7 +87,7 @@ impl RawPublisher {
     pub fn wait_taken(&self) {
         let begun = Instant::now();
         while self.link.writer.backlog_bytes() > 0 {
-            assert!(begun.elapsed() < PATIENCE, "what was sent is not taken");
+            assert!(begun.elapsed() < PATIENCE, "the frames are not taken");
             std::thread::yield_now();
         }
     }

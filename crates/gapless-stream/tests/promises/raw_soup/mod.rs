@@ -63,7 +63,7 @@ impl Client {
                 Ok(0) => return None,
                 Ok(length) => self.received.extend_from_slice(&bytes[..length]),
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
-                Err(error) => panic!("nothing comes: {error}"),
+                Err(error) => panic!("nothing received: {error}"),
             }
         }
     }
