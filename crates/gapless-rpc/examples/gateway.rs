@@ -1,5 +1,5 @@
-//! A gateway: it asks ten shops for the price of an article at one time, and answers with what has come when its time is over. Two
-//! copies of the shops, the gateway and a client, each a process of its own.
+//! A gateway: it asks ten shops at once for the price of an article and answers with the prices that arrived in time.
+//! Four processes: two instances of the shops, the gateway and a client.
 //!
 //! ```sh
 //! cargo run -p gapless-rpc --example gateway                # starts all four
@@ -31,9 +31,9 @@ struct Offers {
 type Failure = Box<dyn std::error::Error>;
 
 const SHOPS: u32 = 10;
-/// It never has its price in time.
+/// Shop that is never in time.
 const SLOW_SHOP: u32 = 7;
-/// How long a client waits for the gateway. The shops have half of what is left of it.
+/// Timeout of a client. The shops get half of the remaining time.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 fn main() -> Result<(), Failure> {
@@ -60,7 +60,7 @@ async fn price(ask: Ask, _context: CallContext) -> Result<u64, Rejection> {
     Ok(100 * u64::from(ask.shop) + ask.article.len() as u64)
 }
 
-/// Forks ten calls, and joins them: none of them has more time than `timeout`.
+/// Starts ten calls and joins them, each within half of the remaining time.
 async fn offers(shops: &Caller<Ask, u64>, article: &str, context: &CallContext) -> Result<Offers, Rejection> {
     let timeout = context.remaining().map(|left| left / 2);
     let options = CallOptions { timeout, wait_for_route: timeout, ..CallOptions::default() };
@@ -78,7 +78,7 @@ async fn offers(shops: &Caller<Ask, u64>, article: &str, context: &CallContext) 
 
 type Task = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Serves a route with tasks until the standard input ends: that of the process that has started this one.
+/// Serves a route with tasks until the standard input ends, which the parent process holds open.
 fn serve(
     offer: impl FnOnce(&Domain, Box<dyn Fn(Task) + Send + Sync>) -> Result<gapless_rpc::ServedRoute, gapless_rpc::RpcError>,
 ) -> Result<(), Failure> {

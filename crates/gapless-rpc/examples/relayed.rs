@@ -1,5 +1,5 @@
-//! A call through a relay beside a direct one: two domains in one process, with nothing between them but a thread that carries requests
-//! from one to the other. It prints the time of a call, one after the other, and how often the carrying thread allocates for one.
+//! Relayed calls compared with direct ones: two domains in one process, and a thread that carries requests from one to
+//! the other. Prints the time of a call, in sequence, and the allocations of the carrying thread per call.
 //!
 //! ```sh
 //! cargo run --release -p gapless-rpc --example relayed            # 20,000 calls of each kind
@@ -22,9 +22,9 @@ static ALLOCATOR: Counting = Counting;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Bytes of a request and of its reply.
+/// Length of request and reply, bytes.
 const LENGTH: usize = 72;
-/// Calls of each kind before the other has its turn.
+/// Calls of one kind before the other kind has its turn.
 const BLOCK: usize = 1_000;
 
 fn main() -> Result<(), Failure> {
@@ -114,7 +114,6 @@ impl Carrier {
         }
     }
 
-    /// Takes what there is, and answers what has ended.
     fn turn(
         &self,
         relay: &mut Relay,

@@ -1,4 +1,4 @@
-//! A calculator: two copies that serve, and a client that calls, each a process of its own.
+//! A calculator: two instances that serve and a client that calls, each a process of its own.
 //!
 //! ```sh
 //! cargo run -p gapless-rpc --example calculator                # starts all three
@@ -6,7 +6,8 @@
 //! cargo run -p gapless-rpc --example calculator -- client
 //! ```
 //!
-//! Or supervised, so that a copy that dies is back at once: `calculator.toml` beside this in a folder of its own, and there
+//! Or supervised, so that a dead instance is restarted at once: put `calculator.toml` from this folder into a folder of
+//! its own, and there
 //!
 //! ```sh
 //! cargo build --release -p gapless-cli -p gapless-rpc --bins --examples
@@ -41,13 +42,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
-/// Serves until SIGTERM or Ctrl-C; one of several that were started together also until its standard input ends, which is that of who
-/// has started it.
+/// Serves until SIGTERM or Ctrl-C. An instance that the example itself started also stops when its standard input ends,
+/// which the parent process holds open.
 fn copy(is_of_all: bool) -> Result<(), Box<dyn std::error::Error>> {
     let (stop, stopped) = std::sync::mpsc::channel();
     let ended = stop.clone();
     ctrlc::set_handler(move || {
-        // It may have been stopped already.
+        // The receiver may be gone already.
         let _ = stop.send(());
     })?;
     let domain = Domain::open_from_environment("calculator-example", DomainOptions::default())?;
@@ -63,7 +64,7 @@ fn copy(is_of_all: bool) -> Result<(), Box<dyn std::error::Error>> {
         });
     }
     stopped.recv()?;
-    // What has begun is answered.
+    // Requests that have begun are still answered.
     route.drain();
     Ok(())
 }

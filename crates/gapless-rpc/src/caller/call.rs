@@ -18,36 +18,36 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// One call under way. It is waited for ([`Call::wait`]), polled ([`Call::try_take`]), awaited by any executor, or tells a
-/// function ([`Call::on_end`]). Dropping it cancels it: a request that has not begun is taken back, and a handler that has sees its
-/// context cancelled.
+/// One call under way. The caller blocks on it ([`Call::wait`]), polls it ([`Call::try_take`]), awaits it on any
+/// executor, or registers a callback ([`Call::on_end`]). Dropping it cancels it: a request that has not begun is
+/// withdrawn, and a running handler sees its context cancelled.
 #[must_use = "a call that is dropped is cancelled"]
 pub struct Call<Reply> {
     pub(super) state: CallState<Reply>,
     pub(super) waiting: Waiting,
-    /// Reads a reply of a version.
+    /// Decodes a reply of the given version.
     pub(super) decode: fn(&mut Vec<u8>, u32) -> Result<Reply, String>,
     pub(super) observed: Option<Box<Observed>>,
-    /// Once it is over.
+    /// Number of attempts, once the call has ended.
     pub(super) attempts: u32,
-    /// The process that made it: a child of that process has no part in it.
+    /// Process that made the call; in a forked child it is unusable.
     pub(super) made_by: ProcessMark,
 }
 
-/// Where a call is, or why it could not be made.
+/// State of a new call, or the error that prevented it.
 pub(super) type Made<Reply> = Result<CallState<Reply>, CallError>;
 
-/// Where a call is.
+/// Stage of a call.
 pub(super) enum CallState<Reply> {
     Local(LocalCall<Reply>),
-    /// Copies have not been heard of yet.
+    /// No instance has been discovered yet.
     Discovering(DiscoveringCall<Made<Reply>>),
-    /// Nobody serves its route yet.
+    /// No instance serves the route yet.
     AwaitingRoute(Box<dyn LooksForRoute<Reply>>),
     Remote(Box<RemoteCall>, Vec<u8>),
-    /// It went into its caller's backlog; with its route.
+    /// In the caller's backlog; with the route's name.
     Backlog(BacklogCall, Arc<str>),
-    /// It could not be made.
+    /// The call could not be made.
     Failed(CallError),
     Over,
 }
@@ -89,20 +89,20 @@ impl<Reply> std::fmt::Debug for Call<Reply> {
 }
 
 impl<Reply: Message> Call<Reply> {
-    /// How often the request was offered to a copy; 1 in this process; of a call that waited in the backlog, whether it was taken
-    /// out. The same after its outcome was taken.
+    /// Number of times the request was offered to an instance: 1 in this process; in the backlog 1 once dequeued, else
+    /// 0. It stays readable after the outcome was taken.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         if self.is_over() || !self.made_by.is_here() { self.attempts } else { self.state.attempts() }
     }
 
-    /// Waits on this thread.
+    /// Blocks this thread until the call ends.
     ///
     /// # Errors
-    /// How else it ended.
+    /// Any [`CallError`] that ended the call.
     ///
     /// # Panics
-    /// If its outcome was taken already.
+    /// If the outcome was taken already.
     pub fn wait(mut self) -> Result<Reply, CallError> {
         self.leave_to_parent();
         let waiting = self.waiting;
@@ -134,7 +134,7 @@ impl<Reply: Message> Call<Reply> {
         }
     }
 
-    /// The outcome if it is there; for hot loops. `None`, too, after it was taken.
+    /// Takes the outcome if the call has ended; for hot loops. `None` also after it was taken.
     pub fn try_take(&mut self) -> Option<Result<Reply, CallError>> {
         self.look_for_route(None);
         let outcome = match &mut self.state {
@@ -154,8 +154,8 @@ impl<Reply: Message> Call<Reply> {
         Some(self.end(outcome))
     }
 
-    /// Waits on this thread for `timeout` at most, without ending the call: `None` if there is no outcome by then. `None`, too, after
-    /// it was taken.
+    /// Blocks this thread for `timeout` at most, without ending the call. `None` if there is no outcome by then, and
+    /// after it was taken.
     pub fn wait_for(&mut self, timeout: Duration) -> Option<Result<Reply, CallError>> {
         if self.is_over() {
             return None;
@@ -164,12 +164,12 @@ impl<Reply: Message> Call<Reply> {
         block_on_until(std::future::poll_fn(|task| self.poll_outcome(task)), deadline)
     }
 
-    /// Whether its outcome was taken.
+    /// Reports whether the outcome was taken.
     pub(super) const fn is_over(&self) -> bool {
         matches!(self.state, CallState::Over)
     }
 
-    /// Whether it has a slot, or needs none.
+    /// Reports whether the call has a slot, or needs none.
     pub(super) fn is_offered(&self) -> bool {
         match &self.state {
             CallState::Remote(remote_call, _) => remote_call.is_offered(),
@@ -178,7 +178,7 @@ impl<Reply: Message> Call<Reply> {
         }
     }
 
-    /// Ends it: nobody waits for it any more. The same as dropping it.
+    /// Cancels the call, as dropping it does.
     pub fn cancel(self) {
         drop(self);
     }
@@ -204,7 +204,7 @@ impl<Reply: Message> Call<Reply> {
         Poll::Ready(self.end(outcome))
     }
 
-    /// It is where its route is, if somebody serves that meanwhile.
+    /// Advances a call that waits for discovery or for its route.
     #[inline]
     fn look_for_route(&mut self, task: Option<&Waker>) {
         self.leave_to_parent();
@@ -257,14 +257,14 @@ impl<Reply: Message> Future for Call<Reply> {
     type Output = Result<Reply, CallError>;
 
     /// # Panics
-    /// When it is polled after it was ready, or after its outcome was taken.
+    /// If it is polled after it was ready or after its outcome was taken.
     fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Self::Output> {
         self.poll_outcome(task)
     }
 }
 
 impl<Reply> Call<Reply> {
-    /// In a child of the process that has made it: it is closed, and nothing that it has is touched.
+    /// Closes the call in a forked child, without touching any of the parent's resources.
     #[inline]
     fn leave_to_parent(&mut self) {
         if !self.made_by.is_here() && !matches!(self.state, CallState::Failed(_) | CallState::Over) {

@@ -1,5 +1,5 @@
-//! [`CallAwaitingRoute`]: a call whose route nobody serves yet. It looks for the route in this process and, where its caller may go there, for
-//! a copy in others; the first has it.
+//! [`CallAwaitingRoute`]: a call whose route has no instance yet. It looks for the route in this process and, where its
+//! caller may go there, in others; the first instance gets the request.
 
 use super::remote_call::RemoteCall;
 use super::routes::{LocalRoutes, WakerRegistration};
@@ -15,18 +15,18 @@ use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-/// Where a call is once somebody serves its route.
+/// Destination of a call once its route is served.
 pub(super) enum Reached<Reply> {
     Here(LocalCall<Reply>),
-    /// The route in this process has taken what nobody waits for.
+    /// The route in this process has taken a one-way request.
     SentHere,
     Elsewhere(Box<RemoteCall>),
 }
 
-/// Where it is, or how it ended before.
+/// Destination, or the error that ended the call before it had one.
 pub(super) type Found<Reply> = Result<Reached<Reply>, CallError>;
 
-/// A request that the route in this process has not taken, if nobody serves it here any more.
+/// Returns the request if the error is only that this process does not serve the route.
 pub(super) fn not_local<Request>(unsent: Unsent<Request>) -> Result<Request, CallError> {
     match unsent.error {
         CallError::NoRoute { .. } => Ok(unsent.request),
@@ -34,26 +34,27 @@ pub(super) fn not_local<Request>(unsent: Unsent<Request>) -> Result<Request, Cal
     }
 }
 
-/// A call that looks for its route, whatever its request is.
+/// A call that looks for its route, independent of its request type.
 pub(super) trait LooksForRoute<Reply>: Send + Sync {
-    /// Looks once. If there is nothing yet, `task` is woken when it is to look again. Not to be asked after that.
+    /// Looks once. `None` if there is no instance yet; then `task` is woken for the next look. Must not be called again
+    /// after `Some`.
     fn look(&mut self, task: Option<&Waker>) -> Option<Found<Reply>>;
 
-    /// Looks until there is something, on this thread.
+    /// Blocks this thread until there is a result.
     fn wait(&mut self) -> Found<Reply> {
         block_on(poll_fn(|task| self.look(Some(task.waker())).map_or(Poll::Pending, Poll::Ready)))
     }
 }
 
-/// A call whose route nobody serves yet.
 pub(super) struct CallAwaitingRoute<Request> {
     route: Arc<str>,
     routes: Arc<LocalRoutes>,
-    /// What it offers in this process; `None` when it is over. Locked by nobody: calls are `Sync` whatever their requests are.
+    /// Request and offer for this process; `None` when it is over. The mutex is never contended: it only makes calls
+    /// `Sync` for any request type.
     request: Mutex<Option<(Request, Offer)>>,
-    /// The same, for other processes.
+    /// Request for other processes.
     elsewhere: Option<Box<RemoteCall>>,
-    /// How long it looks, ns of the monotonic clock.
+    /// End of the wait, ns of the monotonic clock.
     until_ns: u64,
     is_one_way: bool,
     waits: WaitNotices,
@@ -74,7 +75,7 @@ impl<Request: Message> CallAwaitingRoute<Request> {
         Self { route, routes, request, elsewhere, until_ns, is_one_way, waits, woken_by: None }
     }
 
-    /// Waits until it is taken, as one of `Reply` that nobody waits for.
+    /// Waits until the request, a one-way request of a route with this `Reply`, is taken.
     pub(super) fn send<Reply: Message>(mut self) -> Result<(), CallError> {
         match LooksForRoute::<Reply>::wait(&mut self)? {
             Reached::Elsewhere(remote_call) => remote_call.send(u64::MAX),
@@ -82,7 +83,7 @@ impl<Request: Message> CallAwaitingRoute<Request> {
         }
     }
 
-    /// The route in this process.
+    /// Tries the route in this process.
     fn look_here<Reply: Message>(&mut self) -> Option<Found<Reply>> {
         let local = match self.routes.get::<Request, Reply>(&self.route) {
             Ok(local) => local?,
@@ -105,7 +106,7 @@ impl<Request: Message> CallAwaitingRoute<Request> {
         }
     }
 
-    /// A copy in another process; the end of the time.
+    /// Tries instances in other processes, and ends the wait when its time is over.
     fn look_elsewhere<Reply>(&mut self, task: Option<&Waker>) -> Option<Found<Reply>> {
         if let Some(remote_call) = &mut self.elsewhere {
             return match remote_call.look_for_copy(task) {

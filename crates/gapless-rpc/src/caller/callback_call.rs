@@ -1,5 +1,6 @@
-//! [`CallbackCall`]: a call whose outcome a function is told, or nobody, on whatever thread wakes it. The wakes of one thread come one after the other:
-//! an end frees a slot, which wakes the next call, whose end frees a slot, and so on, and no stack is as deep as calls may be many.
+//! [`CallbackCall`]: a call whose outcome goes to a callback, or is dropped, on the thread that wakes it. Wake-ups of
+//! one thread are queued and run in turn. Otherwise the end of one call would free a slot and wake the next call, and
+//! the stack would grow with the number of calls.
 
 use super::call::{Call, CallState, over};
 use super::remote_call::{Destination, RemoteCall};
@@ -16,11 +17,11 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
 impl<Reply: Message> Call<Reply> {
-    /// Calls `function` with the outcome, on a thread of the domain or of a worker, or here if it is there already: it must not
-    /// sleep. The call is no longer cancelled by anybody.
+    /// Calls `function` with the outcome, on a thread of the domain or of a worker, or here if the call has ended
+    /// already. The function must not block. The call can no longer be cancelled.
     ///
     /// # Panics
-    /// If its outcome was taken already.
+    /// If the outcome was taken already.
     pub fn on_end(self, function: impl FnOnce(Result<Reply, CallError>) + Send + 'static) {
         if self.is_over() {
             over();
@@ -30,7 +31,7 @@ impl<Reply: Message> Call<Reply> {
     }
 }
 
-/// Follows what was sent, and what its handler forwards, to an end that nobody waits for.
+/// Follows a one-way request, including forwards by its handler, to its end.
 pub(crate) fn follow_sent(to: Destination, ticket: Ticket) {
     let route = Arc::clone(&to.key.route);
     let state = CallState::Remote(Box::new(RemoteCall::of_sent(to, ticket)), Vec::new());
@@ -45,10 +46,9 @@ pub(crate) fn follow_sent(to: Destination, ticket: Ticket) {
 
 type Callback<Reply> = Box<dyn FnOnce(Result<Reply, CallError>) + Send>;
 
-/// A call whose outcome a function is told.
 struct CallbackCall<Reply> {
     state: Mutex<Option<(Call<Reply>, Callback<Reply>)>>,
-    /// It was woken and has not been polled since.
+    /// Woken since it was last polled.
     is_woken: AtomicBool,
 }
 
@@ -75,12 +75,12 @@ impl<Reply: Message> Wake for CallbackCall<Reply> {
     }
 }
 
-/// Looks at a call that was woken; does not panic.
+/// A woken call that can be polled. Polling does not panic.
 trait Look: Send + Sync {
     fn look(self: Arc<Self>);
 }
 
-/// What a thread has to look at.
+/// Woken calls of this thread.
 #[derive(Default)]
 struct Looks {
     is_looking: Cell<bool>,
@@ -95,7 +95,8 @@ impl<Reply: Message> Look for CallbackCall<Reply> {
     fn look(self: Arc<Self>) {
         let waker = Waker::from(Arc::clone(&self));
         let mut task = Context::from_waker(&waker);
-        // Whoever polls it looks at the flag again after letting it go; so one of the two polls it after this.
+        // The thread that holds the lock checks the flag again after releasing it, so one of the two threads polls the
+        // call after this wake-up.
         while self.is_woken.load(Ordering::SeqCst) {
             let Ok(mut state) = self.state.try_lock() else { return };
             self.is_woken.store(false, Ordering::SeqCst);

@@ -5,36 +5,36 @@ use crate::options::{CallOptions, Waiting};
 use crate::overflow::ElasticQueueOptions;
 use std::sync::Arc;
 
-/// Where a caller looks for its route.
+/// Places where a caller looks for its route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
-    /// In this process if it is served here, else in others.
+    /// This process if it serves the route, else other processes.
     #[default]
     Nearest,
-    /// In this process only: nothing is encoded.
+    /// This process only: nothing is encoded.
     ThisProcess,
-    /// In other processes only.
+    /// Other processes only.
     OtherProcesses,
 }
 
 /// Options of a caller.
 #[derive(Clone, Default)]
 pub struct CallerOptions {
-    /// The options of its calls that have none of their own: time, headers, repetitions and whatever else. Those that are given to
-    /// [`call_with`](super::Caller::call_with), `start_with` or `send_with` replace them as a whole; to change some of them for one call,
-    /// begin with [`Caller::call_options`](super::Caller::call_options).
+    /// Default options of its calls: timeout, headers, retries and so on. Options given to
+    /// [`call_with`](super::Caller::call_with), `start_with` or `send_with` replace them as a whole; to change only
+    /// some of them for one call, start from [`Caller::call_options`](super::Caller::call_options).
     pub call: CallOptions,
-    /// How threads wait for replies; [`Waiting::Park`] by default.
+    /// How threads wait for replies; default [`Waiting::Park`].
     pub waiting: Waiting,
-    /// Where the route is looked for; [`Reach::Nearest`] by default.
+    /// Places where the route is looked for; default [`Reach::Nearest`].
     pub reach: Reach,
-    /// Where requests to other processes wait that find no free slot: encoded, in a queue whose rest lies on disk. They are
-    /// offered in the order of their class as slots come free, and nothing of this caller overtakes them in its class. Its limit, or a
-    /// disk that does not keep up, is [`crate::CallError::Busy`]. Without it they wait for a slot: calls in memory, senders in `send`. A
-    /// quarter of the slots is kept for it. The options' own notice is not used; a route in this process has
-    /// [`crate::RouteBuilder::overflow`].
+    /// Queue for requests to other processes that find no free slot, encoded and spilled to disk. They are offered in
+    /// the order of their class as slots come free; no later request of this caller overtakes within its class. At its
+    /// limit, or if the disk does not keep up, calls end as [`crate::CallError::Busy`]. Without a queue, requests wait
+    /// for a slot: calls in memory, senders blocked in `send`. A quarter of the slots is reserved for the queue. The
+    /// notice in these options is not used; for a route in this process see [`crate::RouteBuilder::overflow`].
     pub overflow: Option<ElasticQueueOptions>,
-    /// What looks at every call.
+    /// Interceptors of every call, in order.
     pub interceptors: Vec<Arc<dyn Interceptor>>,
 }
 

@@ -2,12 +2,12 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `broadcasts` | every copy of the route is called, or asked |
-//! | `queries` | one copy is asked |
-//! | `discovery` | a call of a caller that has no destination yet |
-//! | `encoding` | from a request to its bytes and terms |
-//! | `relayed` | requests that have come as bytes from elsewhere |
-//! | `destination` | where calls go to: the route in this process, or the table of others |
+//! | `broadcasts` | calls and queries of every instance of the route |
+//! | `queries` | queries of one instance |
+//! | `discovery` | calls of a caller that has no destination yet |
+//! | `encoding` | encoding of requests, decoding of replies |
+//! | `relayed` | requests that arrived encoded from another domain |
+//! | `destination` | destination of calls: the route in this process, or the table shared with other processes |
 
 mod broadcasts;
 mod destination;
@@ -42,14 +42,15 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tracing::Span;
 
-/// How long the first call with a key waits for all copies that are there, once one is known: one that says nothing for so long takes
-/// no keys.
+/// Longest time that the first call with a key waits for all instances, once one is known. An instance silent for
+/// longer gets no keys.
 const KEYED_SETTLE_MAX: Duration = Duration::from_millis(100);
 
-/// Calls one route. Threads may share it; a clone calls the same route, and threads with one each share fewer cache lines.
+/// Caller of one route. Threads may share it; a clone calls the same route, and one clone per thread shares fewer cache
+/// lines.
 pub struct Caller<Request, Reply> {
     shared: Arc<Shared>,
-    /// The route in this process, with the version of the routes at which that was so.
+    /// Route in this process, with the version of the route table at which it was looked up.
     local: Mutex<(u64, FoundHere<Request, Reply>)>,
 }
 
@@ -66,30 +67,31 @@ struct Shared {
     options: CallerOptions,
     interceptors: Arc<[Arc<dyn Interceptor>]>,
     local_routes: Arc<LocalRoutes>,
-    /// The version at which it was not served here, so that calls to other processes need no lock to know that.
+    /// Version of the route table at which this process did not serve the route, so that calls to other processes take
+    /// no lock to know it.
     not_local: AtomicU64,
-    /// `None` also where the caller stays in this process.
+    /// `None` if the caller must stay in this process.
     remote_routes: Option<Arc<dyn RemoteRoutes>>,
     destination: OnceLock<Destination>,
-    /// What is counted of calls that ended before there was a destination.
+    /// Counters of calls that ended before there was a destination.
     tableless: OnceLock<Option<TablelessCounters>>,
     backlog: Option<Backlog>,
-    /// How long a caller waits for the copies that are there when it makes its first call.
+    /// Longest time that the first call waits for the existing instances.
     settle_max: Duration,
-    /// All copies that were there were known at a call with a key, or had not answered for a while.
+    /// A call with a key has waited for all instances, or for those that answered in time.
     has_waited_for_all: AtomicBool,
-    /// What it sends may be offered before there is a copy.
+    /// Requests may be offered before there is an instance.
     precedes_copies: bool,
-    /// How often what it calls with was forwarded before.
+    /// Forwards of the requests before this caller gets them.
     hops: u8,
-    /// The domain stays open for as long as it has callers.
+    /// Keeps the domain open as long as it has callers.
     _keeps: Box<dyn std::any::Any + Send + Sync>,
-    /// The process that made it: in a child of that process it is closed.
+    /// Process that made the caller; in a forked child it is closed.
     made_by: ProcessMark,
 }
 
 impl Shared {
-    /// An error in a child of the process that has made the caller.
+    /// Fails in a forked child of the process that made the caller.
     #[inline]
     fn check_process(&self) -> Result<(), CallError> {
         if self.made_by.is_here() { Ok(()) } else { Err(CallError::Closed) }
@@ -99,7 +101,7 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         if self.check_process().is_err() {
-            // Tables and locks are its parent's.
+            // Tables and locks belong to the parent.
             let tables = (self.destination.take(), self.tableless.take(), self.backlog.take());
             std::mem::forget((tables, Arc::clone(&self.local_routes)));
         }
@@ -150,7 +152,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         })
     }
 
-    /// What it sends is offered at once, before its only copy is known; of a caller that is new.
+    /// Allows offers before the only instance is known. For a new caller only.
     pub(crate) fn before_its_copy(mut self) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
             (shared.settle_max, shared.precedes_copies) = (Duration::ZERO, true);
@@ -158,20 +160,20 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self
     }
 
-    /// What it calls with was forwarded so often before; of a caller that is new.
+    /// Sets the number of earlier forwards of its requests. For a new caller only.
     pub(crate) fn forwarding(mut self, hops: u8) -> Self {
         Arc::get_mut(&mut self.shared).into_iter().for_each(|shared| shared.hops = hops);
         self
     }
 
-    /// The route.
+    /// Name of the route.
     #[must_use]
     pub fn route(&self) -> &str {
         &self.shared.key.route
     }
 
-    /// The options of its calls that have none of their own, to be changed for one: options that are given with a call replace these as
-    /// a whole.
+    /// The default options of its calls, as a base for the options of one call: options given with a call replace them
+    /// as a whole.
     ///
     /// ```
     /// # use gapless_rpc::{CallOptions, CallerOptions, Domain, Headers};
@@ -181,20 +183,18 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     /// # })?;
     /// let call = CallOptions { headers: Headers::default().with("tenant", "blue"), ..CallOptions::default() };
     /// let caller = domain.caller_with::<(), bool>("tenant", CallerOptions { call, ..CallerOptions::default() })?;
-    /// // With the header, and with the caller's time.
-    /// let options = CallOptions { key: Some(7), ..caller.call_options() };
-    /// assert_eq!(caller.call_with((), &options), Ok(true));
-    /// # Ok::<(), gapless_rpc::RpcError>(())
-    /// ```
+    /// With the header, and with the caller's timeout.
     #[must_use]
     pub fn call_options(&self) -> CallOptions {
         self.shared.options.call.clone()
     }
 
-    /// The counts of this process's calls of the route to other processes, of all its callers together. Calls inside this process are counted
-    /// by [`crate::ServedRoute::statistics`] alone: of a route that is served here this is all zeros. The count begins with the first caller and
-    /// ends a second after the last caller and call; the next caller begins at 0. Other processes read the same, up to a quarter of a second
-    /// later: [`crate::domain::read_domain`]. Calls that ended before the route was served are counted for this caller only.
+    /// Statistics of this process's calls of the route to other processes, summed over all its callers.
+    ///
+    /// Calls inside this process are counted by [`crate::ServedRoute::statistics`] alone: for a route served here all
+    /// values are zero. Counting begins with the first caller and ends one second after the last caller and call; the
+    /// next caller starts at 0. Other processes read the same values up to a quarter of a second later
+    /// ([`crate::domain::read_domain`]). Calls that ended before the route was served are counted for this caller only.
     #[must_use]
     pub fn statistics(&self) -> CallStatistics {
         if self.shared.check_process().is_err() {
@@ -206,32 +206,33 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         CallStatistics::of(&without_table.chain(with_table).flatten().collect::<Vec<_>>())
     }
 
-    /// Calls, and waits for the reply on this thread.
+    /// Calls, and blocks this thread until the reply.
     ///
     /// # Errors
-    /// How else the call ended.
+    /// Any [`CallError`] that ended the call.
     pub fn call(&self, request: Request) -> Result<Reply, CallError> {
         self.start(request).wait()
     }
 
-    /// As [`Caller::call`], with options of its own instead of the caller's ([`Caller::call_options`]).
+    /// As [`Caller::call`], with options that replace the caller's ([`Caller::call_options`]).
     ///
     /// # Errors
-    /// How else the call ended.
+    /// Any [`CallError`] that ended the call.
     pub fn call_with(&self, request: Request, options: &CallOptions) -> Result<Reply, CallError> {
         self.start_with(request, options).wait()
     }
 
-    /// Begins a call. An error that prevents it is its outcome. The function waits for nothing: the first calls of a caller are offered when
-    /// the copies that there are have been heard of, or after a second. A process that does not say what it serves is waited for within the
-    /// call's time, for two seconds at most: then it is [`CallError::TimedOut`], or [`CallError::Unavailable`], and names it.
+    /// Starts a call without blocking. An error that prevents it becomes its outcome. The first calls of a caller are
+    /// offered once the existing instances are discovered, or after a second. A process that does not announce what it
+    /// serves is awaited within the call's timeout, for two seconds at most; then the outcome is
+    /// [`CallError::TimedOut`] or [`CallError::Unavailable`], and names the process.
     ///
-    /// A call that finds no copy, or no room, is offered again while it is waited for or polled, and not otherwise.
+    /// A call that finds no instance or no room is retried only while it is waited for or polled.
     pub fn start(&self, request: Request) -> Call<Reply> {
         self.begin(request, &self.shared.options.call)
     }
 
-    /// As [`Caller::start`], with options of its own instead of the caller's ([`Caller::call_options`]).
+    /// As [`Caller::start`], with options that replace the caller's ([`Caller::call_options`]).
     pub fn start_with(&self, request: Request, options: &CallOptions) -> Call<Reply> {
         self.begin(request, options)
     }
@@ -247,12 +248,12 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.call_of(made.unwrap_or_else(CallState::Failed), Some(observed))
     }
 
-    /// `span` is that of the call, if somebody records it.
+    /// `span` is the span of the call, if spans are recorded.
     fn make(&self, request: Request, options: &CallOptions, span: Option<&Span>) -> Made<Reply> {
         self.make_of(request, options, span, true)
     }
 
-    /// `may_discover`: it may be made later, once copies have been heard of.
+    /// With `may_discover`, the call may be made later, after discovery.
     #[inline]
     fn make_of(&self, request: Request, options: &CallOptions, span: Option<&Span>, may_discover: bool) -> Made<Reply> {
         self.shared.check_process()?;
@@ -281,18 +282,18 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             CallState::Remote(remote_call, _) if remote_call.waits_for_copy() && self.may_come_here(options) => {
                 await_route(request, Some(remote_call))
             }
-            // The reply comes to lie where the request lay.
+            // The reply reuses the buffer of the request.
             CallState::Remote(remote_call, _) => Ok(CallState::Remote(remote_call, request.into_buffer())),
             made => Ok(made),
         }
     }
 
-    /// Whether a call that finds no copy waits for the route in this process, too.
+    /// Reports whether a call without an instance also waits for the route in this process.
     fn may_come_here(&self, options: &CallOptions) -> bool {
         self.shared.options.reach != Reach::OtherProcesses && options.wait_for_route.is_some()
     }
 
-    /// A call whose route nobody serves yet, as far as its options let it wait.
+    /// Makes a call that waits for its route, as far as its options allow.
     #[cold]
     fn await_route(
         &self,
@@ -309,7 +310,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         Ok(CallAwaitingRoute::new((route, routes), (request, offer), elsewhere, time, is_one_way))
     }
 
-    /// Offers a request, or gives it back if it is to go into the backlog.
+    /// Offers a request, or returns it if it must go into the backlog.
     #[inline]
     fn offer(&self, to: &Destination, terms: Terms, bytes: (&[u8], &[u8])) -> Result<Offered<'_>, CallError> {
         let Some(backlog) = &self.shared.backlog else {
@@ -325,17 +326,19 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         })
     }
 
-    /// Sends a request whose reply nobody waits for. It waits on this thread where it finds no slot and, the first time, for copies to be
-    /// heard of; within the call's time, which is counted from here. Once it is taken over, its outcome is nobody's; a copy's death may lose it, and the
-    /// end of this process loses what no copy has taken yet: requests lie in their caller's memory.
+    /// Sends a one-way request. Blocks this thread if there is no free slot and, on the first request, for discovery;
+    /// all within the call's timeout, which counts from here.
+    ///
+    /// Once the request is taken over, its outcome is dropped. The death of an instance may lose it. The end of this
+    /// process loses every request that no instance has taken, for requests lie in their caller's memory.
     ///
     /// # Errors
-    /// The reason for which it could not be offered.
+    /// The reason why it could not be offered.
     pub fn send(&self, request: Request) -> Result<(), CallError> {
         self.send_with(request, &self.shared.options.call)
     }
 
-    /// As [`Caller::send`], with options of its own instead of the caller's ([`Caller::call_options`]).
+    /// As [`Caller::send`], with options that replace the caller's ([`Caller::call_options`]).
     ///
     /// # Errors
     /// As [`Caller::send`].
@@ -343,7 +346,8 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.send_until(request, options, u64::MAX)
     }
 
-    /// As [`Caller::send_with`], but where there is no room by `until_ns` of the monotonic clock it is [`CallError::Busy`].
+    /// As [`Caller::send_with`], but fails with [`CallError::Busy`] if there is no room by `until_ns` of the monotonic
+    /// clock.
     pub(crate) fn send_until(&self, request: Request, options: &CallOptions, until_ns: u64) -> Result<(), CallError> {
         if self.shared.interceptors.is_empty() && !gapless_trace::are_recorded() {
             return self.offer_one_way(request, (options, None), until_ns);
@@ -395,9 +399,9 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     }
 }
 
-/// Where a request went.
+/// Destination of a request.
 enum Offered<'backlog> {
     RemoteCall(RemoteCall),
-    /// It goes into the backlog.
+    /// The request must go into the backlog.
     Behind(&'backlog Backlog, Terms, RequestBytes),
 }

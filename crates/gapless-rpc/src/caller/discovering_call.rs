@@ -1,5 +1,5 @@
-//! [`DiscoveringCall`]: a call of a caller whose copies have not been heard of yet. No thread waits for them, neither the one that begins the
-//! call nor one that polls it: the thread that hears of them makes the call.
+//! [`DiscoveringCall`]: a call made before its instances are discovered. No thread waits for them, neither the caller
+//! nor a poller: the thread that receives the news makes the call.
 
 use super::routes::{WakerRegistration, WakerSet};
 use crate::block_on::block_on;
@@ -11,37 +11,37 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Poll, Wake, Waker};
 
-/// Makes a call once copies have been heard of.
+/// Factory of a call that waits for discovery.
 pub(super) trait MakesCall<Made>: Send {
-    /// The call, or `None` if it is to be tried again when there is news of copies. It is not tried again if it `is_late`.
+    /// Makes the call, or returns `None` to be tried again at the next news. It is not tried again once `is_late`.
     fn make(&mut self, is_late: bool) -> Option<Made>;
 
-    /// Nobody wants it any more.
+    /// Gives up: the call was dropped.
     fn give_up(&mut self);
 }
 
-/// See the head of the file. Dropping it gives the call up.
+/// A call that waits for discovery. Dropping it gives the call up.
 pub(super) struct DiscoveringCall<Made>(Arc<Shared<Made>>);
 
 struct Shared<Made> {
     state: Mutex<State<Made>>,
-    /// There was news since it was tried last.
+    /// News has arrived since the last try.
     is_woken: AtomicBool,
-    /// Woken when the call is made. Never locked with anything else.
+    /// Woken when the call is made. Never locked together with another lock.
     task: Mutex<Option<Waker>>,
-    /// When it is late, ns of the monotonic clock.
+    /// Time from which the call is late, ns of the monotonic clock.
     until_ns: u64,
 }
 
 enum State<Made> {
-    /// With what wakes it.
+    /// With the alarms and the registration that wake it.
     Waiting(Box<dyn MakesCall<Made>>, Option<(Vec<Alarm>, WakerRegistration)>),
     Made(Made),
     Over,
 }
 
 impl<Made: Send + 'static> DiscoveringCall<Made> {
-    /// It waits for news of its route, until `until_ns` of the monotonic clock at most, and is tried at `try_ns`, too.
+    /// Waits for news of its route until `until_ns` of the monotonic clock, and tries once more at `try_ns`.
     pub(super) fn begin(
         (news, route): (&Arc<WakerSet>, &Arc<str>),
         make: impl MakesCall<Made> + 'static,
@@ -57,19 +57,19 @@ impl<Made: Send + 'static> DiscoveringCall<Made> {
             let alarms = try_ns.into_iter().chain([until_ns]).map(|at_ns| Alarm::set(at_ns, waker()));
             *woken_by = Some((alarms.collect(), news.enter(route, waker())));
         }
-        // There may have been news since the first look.
+        // News may have arrived since the first try.
         shared.try_make();
         Self(shared)
     }
 
-    /// The call, if it is made; else `task` is woken when it is. Not to be asked after that.
+    /// Takes the call if it is made; otherwise `task` is woken when it is. Must not be called again after `Some`.
     pub(super) fn look(&mut self, task: Option<&Waker>) -> Option<Made> {
         if let Some(task) = task {
             let before = self.0.task.lock().expect("nobody panics with the lock").replace(task.clone());
-            // Without the lock: nobody knows what goes with it.
+            // Dropped without the lock: dropping a waker may run arbitrary code.
             drop(before);
         }
-        // A thread that has it locked wakes the task afterwards.
+        // The thread that holds the lock wakes the task afterwards.
         let state = self.0.state.try_lock().ok()?;
         self.0.look_at(state, |state| match state {
             State::Made(_) => match std::mem::replace(state, State::Over) {
@@ -80,7 +80,7 @@ impl<Made: Send + 'static> DiscoveringCall<Made> {
         })
     }
 
-    /// Looks at the call where it lies, if it is made.
+    /// Applies `look` to the call if it is made.
     pub(super) fn peek<T>(&self, look: impl FnOnce(&Made) -> T) -> Option<T> {
         let state = self.0.state.lock().expect("nobody panics with the lock");
         self.0.look_at(state, |state| match state {
@@ -89,14 +89,14 @@ impl<Made: Send + 'static> DiscoveringCall<Made> {
         })
     }
 
-    /// Waits for the call on this thread.
+    /// Blocks this thread until the call is made.
     pub(super) fn wait(&mut self) -> Made {
         block_on(poll_fn(|task| self.look(Some(task.waker())).map_or(Poll::Pending, Poll::Ready)))
     }
 }
 
 impl<Made: Send + 'static> Shared<Made> {
-    /// Looks at the state. News that came meanwhile found it locked, so the call is tried afterwards.
+    /// Applies `look` to the state. News that arrived meanwhile found it locked, so the call is tried afterwards.
     fn look_at<T>(&self, mut state: MutexGuard<'_, State<Made>>, look: impl FnOnce(&mut State<Made>) -> T) -> T {
         let seen = look(&mut state);
         drop(state);
@@ -109,10 +109,12 @@ impl<Made: Send + 'static> Shared<Made> {
         self.try_while_woken();
     }
 
-    /// Every thread that has locked the state comes here after letting it go; so one of those that want it tries the call after the news.
+    /// Every thread that has locked the state comes here after releasing it, so one of them tries the call after the
+    /// news.
     fn try_while_woken(&self) {
         loop {
-            // Between the flag and the lock on both sides: a thread that finds it locked has set the flag for the one that has it.
+            // Between the flag and the lock on both sides: a thread that finds the state locked has set the flag for
+            // the lock's holder.
             fence(Ordering::SeqCst);
             if !self.is_woken.load(Ordering::SeqCst) {
                 return;

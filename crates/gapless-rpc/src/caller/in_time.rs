@@ -1,4 +1,4 @@
-//! [`in_time`]: what a task waits for until a time is over.
+//! [`in_time`]: a timeout for a polled condition.
 
 use gapless_agent::deadlines::Alarm;
 use gapless_agent::monotonic::{monotonic_ns, saturating_ns};
@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// Polls until that is ready, or `timeout` is over.
+/// Polls until `poll` is ready or `timeout` has passed.
 pub(super) async fn in_time(timeout: Duration, mut poll: impl FnMut(&mut Context<'_>) -> Poll<()>) {
     let until_ns = monotonic_ns().saturating_add(saturating_ns(timeout));
     let mut alarm = None::<(Waker, Alarm)>;

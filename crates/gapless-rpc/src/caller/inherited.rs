@@ -1,4 +1,4 @@
-//! [`Inherited`]: what a call has of its own options and of the handler that makes it.
+//! [`Inherited`]: terms of a call from its options and from the handler that makes it.
 
 use crate::local;
 use crate::options::CallOptions;
@@ -8,10 +8,10 @@ use gapless_trace::TraceContext;
 use std::time::Duration;
 use tracing::Span;
 
-/// What a call has of its own options and of the handler that makes it.
+/// Terms of a call from its options and from the handler that makes it.
 pub(super) struct Inherited {
     pub(super) sent_ns: u64,
-    /// 0 without one.
+    /// Deadline, ns of the monotonic clock; 0 without one.
     pub(super) deadline_ns: u64,
     pub(super) timeout: Duration,
     pub(super) trace: TraceContext,
@@ -34,12 +34,12 @@ impl Inherited {
         Self { sent_ns, deadline_ns, timeout, trace }
     }
 
-    /// Whether the time of the call is over.
+    /// Reports whether the deadline has passed.
     pub(super) fn is_over(&self) -> bool {
         self.deadline_ns != 0 && monotonic_ns() >= self.deadline_ns
     }
 
-    /// What is left of its time, at most `most`.
+    /// Remaining time, at most `most`.
     pub(super) fn left(&self, most: Duration) -> Duration {
         if self.deadline_ns == 0 {
             return most;
@@ -47,7 +47,7 @@ impl Inherited {
         most.min(Duration::from_nanos(self.deadline_ns.saturating_sub(monotonic_ns())))
     }
 
-    /// `span` is that of the call.
+    /// `span` is the span of the call.
     pub(super) fn local_offer(&self, options: &CallOptions, span: Option<&Span>) -> local::Offer {
         let plain = CallOptions { timeout: None, trace: self.trace.clone(), ..options.clone() };
         let offer = local::Offer::new(&plain).with_span(span.cloned());

@@ -1,13 +1,14 @@
-//! [`Interceptor`]: what looks at every call of a caller, before and after.
+//! [`Interceptor`]: a hook before and after every call of a caller.
 
 use crate::options::CallOptions;
 use crate::outcome::{CallError, Refusal};
 use std::time::Duration;
 
-/// Looks at every call of a caller. Several are asked in the order in which they were added, and in the opposite order afterwards. One that
-/// panics in [`before`](Self::before) refuses the call with a code of [`Refusal::OWN_CODES`]; a panic in [`after`](Self::after) is logged.
+/// A hook around every call of a caller. Interceptors run in the order in which they were added before a call, and in
+/// reverse after it. A panic in [`before`](Self::before) refuses the call with a code of [`Refusal::OWN_CODES`]; a
+/// panic in [`after`](Self::after) is logged.
 pub trait Interceptor: Send + Sync {
-    /// A call is about to be made; its options may be changed.
+    /// Runs before a call is made and may change its options.
     ///
     /// # Errors
     /// The call is not made: its caller gets [`CallError::Refused`].
@@ -16,8 +17,8 @@ pub trait Interceptor: Send + Sync {
         Ok(())
     }
 
-    /// A call has ended, `took` after it was made; `error` is how, if it has no reply. `options` are those that it was made with, as all
-    /// interceptors have changed them: a key or a header says which call it was.
+    /// Runs after a call has ended. `error` is `None` if there is a reply; `took` is the time since the call was made.
+    /// `options` are those after all interceptors, so a key or a header can identify the call.
     fn after(&self, route: &str, options: &CallOptions, error: Option<&CallError>, took: Duration) {
         let _ = (route, options, error, took);
     }

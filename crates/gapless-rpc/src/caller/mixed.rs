@@ -1,4 +1,4 @@
-//! Calls of several types at once, as a tuple: fork by making them, join by waiting for them together under one deadline.
+//! Calls of several types at once, as a tuple: start them, then wait for all of them under one deadline.
 
 use super::call::Call;
 use super::in_time::in_time;
@@ -9,20 +9,20 @@ use std::future::poll_fn;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-/// Calls of several types: a tuple of 2 to 8 [`Call`]s. Nobody else implements it.
+/// Calls of several types: a tuple of 2 to 8 [`Call`]s. Sealed.
 pub trait Calls: Sized {
-    /// Their outcomes, in their order.
+    /// Outcomes, in the order of the tuple.
     type Outcomes;
-    /// Of each its outcome, if it has ended.
+    /// Outcomes of the calls that have ended.
     type Ended;
-    /// What is kept of them while they are joined.
+    /// State of the calls while they are joined.
     #[doc(hidden)]
     type Slots;
 
     #[doc(hidden)]
     fn begin(self) -> Self::Slots;
 
-    /// Polls those that have not ended. How many are left, and whether there is a reply.
+    /// Polls the calls that have not ended. Returns the number left and whether there is a reply.
     #[doc(hidden)]
     fn poll(slots: &mut Self::Slots, task: &mut Context<'_>) -> (usize, bool);
 
@@ -33,13 +33,13 @@ pub trait Calls: Sized {
     fn outcomes(slots: Self::Slots) -> Self::Outcomes;
 }
 
-/// A call, and then its outcome.
+/// A call, later its outcome.
 #[doc(hidden)]
 #[derive(Debug)]
 pub enum Slot<Reply> {
-    /// It has not ended.
+    /// The call is under way.
     Under(Call<Reply>),
-    /// It has.
+    /// The call has ended.
     Ended(Result<Reply, CallError>),
 }
 
@@ -100,20 +100,7 @@ fn poll_all<Tuple: Calls>(slots: &mut Tuple::Slots, task: &mut Context<'_>) -> P
     if Tuple::poll(slots, task).0 == 0 { Poll::Ready(()) } else { Poll::Pending }
 }
 
-/// Waits for calls of several types on this thread; outcomes in their order.
-///
-/// ```
-/// use gapless_rpc::Domain;
-/// use gapless_rpc::caller::together;
-///
-/// let domain = Domain::in_process("shop");
-/// let _price = domain.serve("price").handle(|article: u64, _context| Ok(article * 3))?;
-/// let _name = domain.serve("name").handle(|article: u64, _context| Ok(format!("article {article}")))?;
-/// let (price, name) = (domain.caller::<u64, u64>("price")?, domain.caller::<u64, String>("name")?);
-/// let (price, name) = together::all_of((price.start(7), name.start(7)));
-/// assert_eq!((price?, name?), (21, "article 7".to_owned()));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// Waits for calls of several types on this thread. Returns the outcomes in order.
 pub fn all_of<Tuple: Calls>(calls: Tuple) -> Tuple::Outcomes {
     block_on(all_of_async(calls))
 }
@@ -125,8 +112,8 @@ pub async fn all_of_async<Tuple: Calls>(calls: Tuple) -> Tuple::Outcomes {
     Tuple::outcomes(slots)
 }
 
-/// The outcomes of calls of several types that end within `timeout`, waited for on this thread; `None` for the others, which are
-/// cancelled. A timeout that ends after the clock does is none.
+/// Waits on this thread for calls of several types for `timeout` at most. Calls that have not ended are cancelled and
+/// are `None`. A timeout beyond the range of the clock means no timeout.
 pub fn within_of<Tuple: Calls>(calls: Tuple, timeout: Duration) -> Tuple::Ended {
     let (deadline, mut slots) = (Instant::now().checked_add(timeout), calls.begin());
     let _ = block_on_until(poll_fn(|task| poll_all::<Tuple>(&mut slots, task)), deadline);
@@ -140,8 +127,8 @@ pub async fn within_of_async<Tuple: Calls>(calls: Tuple, timeout: Duration) -> T
     Tuple::ended(slots)
 }
 
-/// Waits on this thread until one of calls of several types has a reply, or none will have one: the others, which are `None`, are
-/// cancelled.
+/// Waits on this thread until one of several calls has a reply, or all have ended without one. The other calls are
+/// cancelled and are `None`.
 pub fn first_of<Tuple: Calls>(calls: Tuple) -> Tuple::Ended {
     block_on(first_of_async(calls))
 }

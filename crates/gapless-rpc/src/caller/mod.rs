@@ -1,23 +1,24 @@
-//! Calling a route: [`Caller`], and [`Call`] for each call under way. Where the route is served, here or elsewhere, makes no
-//! difference to the code.
+//! Calling a route: [`Caller`], and [`Call`] for each call under way. The code is the same for routes in this process
+//! and elsewhere.
+//!
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `caller_options` | [`CallerOptions`]: where a caller looks for its route, and what its calls have |
+//! | `caller_options` | [`CallerOptions`]: reach, waiting and defaults of calls |
 //! | `calling` | [`Caller`]: calls, sends and broadcasts of one route |
-//! | [`together`] | many calls under one deadline: all results, the first, or what came in time |
-//! | [`call`] | [`Call`]: waited for, polled, awaited, or told to a function |
+//! | [`together`] | many calls under one deadline: all results, the first, or those in time |
+//! | [`call`] | [`Call`]: blocking, polled, awaited, or with a callback |
 //! | `mixed` | the same for calls of several types |
-//! | `in_time` | what a task waits for until a time is over |
-//! | `discovering_call` | a call whose copies have not been heard of yet |
-//! | `callback_call` | [`Call::on_end`]; what was sent, and is forwarded |
-//! | `observed` | the observers of a call: interceptors, and the subscriber that records its span |
-//! | `inherited` | what a call has of its options, and of the handler that makes it |
-//! | `call_awaiting_route` | a call that waits until somebody serves its route |
-//! | `backlog` | requests that wait for a slot, with the rest of them on disk |
-//! | `remote_call` | one call between processes, over copies and routes, until it has ended |
-//! | [`interceptor`] | [`Interceptor`]: what looks at every call of a caller |
-//! | `routes` | where routes are served: in this process, in others |
+//! | `in_time` | a timeout for a polled condition |
+//! | `discovering_call` | calls made before their instances are discovered |
+//! | `callback_call` | [`Call::on_end`]; one-way requests that are forwarded |
+//! | `observed` | observers of a call: interceptors, and the subscriber that records its span |
+//! | `inherited` | terms of a call from its options and from the handler that makes it |
+//! | `call_awaiting_route` | calls that wait until their route is served |
+//! | `backlog` | requests that wait for a slot, spilled to disk |
+//! | `remote_call` | one call between processes, over instances and routes, to its end |
+//! | [`interceptor`] | [`Interceptor`]: a hook around every call |
+//! | `routes` | lookup of routes: in this process, in others |
 
 mod backlog;
 pub mod call;

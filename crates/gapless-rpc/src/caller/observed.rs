@@ -1,4 +1,4 @@
-//! [`Observed`]: who looks at a call, if anybody does.
+//! [`Observed`]: the observers of a call, if it has any.
 
 use super::interceptor::Interceptor;
 use crate::options::CallOptions;
@@ -9,18 +9,18 @@ use std::sync::Arc;
 use std::time::Instant;
 use tracing::Span;
 
-/// The observers of a call: its interceptors, and the subscriber that records its span.
+/// Observers of a call: its interceptors, and the subscriber that records its span.
 pub(super) struct Observed {
     interceptors: Arc<[Arc<dyn Interceptor>]>,
     route: Arc<str>,
-    /// As interceptors have changed them.
+    /// Options after all interceptors.
     options: CallOptions,
     began: Instant,
     span: Option<CallSpan>,
 }
 
 impl Observed {
-    /// A call that begins now, and its options with its own trace.
+    /// Begins to observe a new call. Also returns its options with its own trace.
     #[cold]
     pub(super) fn begin(
         interceptors: &Arc<[Arc<dyn Interceptor>]>,
@@ -37,7 +37,7 @@ impl Observed {
         self.span.as_ref().map(CallSpan::span)
     }
 
-    /// The options as interceptors change them, or the refusal of one. They see the call's span as the current one.
+    /// Runs the interceptors on the options, with the call's span as the current one.
     pub(super) fn ask(&mut self, mut options: CallOptions) -> Result<CallOptions, CallError> {
         if self.interceptors.is_empty() {
             return Ok(options);
@@ -50,7 +50,7 @@ impl Observed {
         asked.map(|()| options)
     }
 
-    /// It was one whose reply nobody waits for, and was offered or not.
+    /// Records that a one-way request was offered, or the error that prevented it.
     pub(super) fn sent(&mut self, error: Option<&CallError>) {
         self.span.iter_mut().for_each(|span| span.sent(error.map(CallError::kind)));
     }
@@ -64,7 +64,7 @@ impl Observed {
     }
 }
 
-/// Lets interceptors change the options of a call.
+/// Runs the interceptors on the options of a call.
 pub(super) fn ask(
     interceptors: &[Arc<dyn Interceptor>],
     route: &str,
@@ -73,7 +73,7 @@ pub(super) fn ask(
     let refused = |refusal| CallError::Refused { route: route.to_owned(), refusal };
     interceptors.iter().try_for_each(|each| {
         let asked = foreign::caught(|| each.before(route, options));
-        // Who was asked before is told of the end of this call as of any other.
+        // Interceptors that ran before a refusal are also told the end of the call.
         asked
             .unwrap_or_else(|panic| Err(Refusal::of_kind("panicked", format!("an interceptor panicked: {panic}"))))
             .map_err(refused)

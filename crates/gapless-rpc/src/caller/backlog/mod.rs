@@ -1,14 +1,14 @@
-//! [`Backlog`]: requests of one caller to other processes that have found no free slot. They wait in line, the first of each class as
-//! they are, those behind them in an elastic queue, whose rest lies on disk. A thread brings them to the route as slots come free.
+//! [`Backlog`]: requests of one caller to other processes that found no free slot. The first of each class wait in
+//! memory, the others in an elastic queue that spills to disk. A thread offers them to the route as slots come free.
 //!
-//! It is a route inside this process ([`LocalRoute`]) whose only worker is the mover: deadlines, cancellation and the limits of the
-//! overflow are those of such a route.
+//! The backlog is an in-process route ([`LocalRoute`]) whose only worker is the mover: deadlines, cancellation and
+//! overflow limits are those of such a route.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `mover` | the thread that takes requests out of the line, offers them and follows them to their ends |
-//! | `shown` | what is counted of it |
-//! | `record` | a request that waits, as a value and as bytes |
+//! | `mover` | the thread that dequeues requests, offers them and follows each to its end |
+//! | `shown` | its counters |
+//! | `record` | a queued request, as a value and as bytes |
 
 mod mover;
 mod record;
@@ -32,24 +32,23 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 
-/// Requests of each class that wait as they are: enough to offer while those behind them are read.
+/// Requests of each class that stay in memory: enough to offer while the next ones are read from the queue.
 const FIRST_MAX: usize = 16;
 
-/// The bytes of a reply, and its version.
+/// Bytes and version of a reply.
 pub(crate) type EncodedReply = (Vec<u8>, u32);
 
-/// The backlog of one caller.
 pub(crate) struct Backlog {
     route: LocalRoute<Record, EncodedReply>,
     line: Arc<BacklogLine>,
     queue: Arc<ElasticQueue>,
     woken: Arc<Woken>,
-    /// What is shown of it, once there is a mover.
+    /// Counters, once the mover runs.
     started: Mutex<Option<Arc<BacklogShown>>>,
 }
 
 impl Backlog {
-    /// Nothing is on disk, and there is no thread, before a request finds no slot.
+    /// Creates neither a file nor a thread: the first queued request does.
     pub(crate) fn new(route: &str, options: ElasticQueueOptions) -> Result<Self, RpcError> {
         let (refill, line) = (Refill::default(), Arc::<BacklogLine>::default());
         let queue = Arc::new(refill.queue(options)?);
@@ -62,12 +61,12 @@ impl Backlog {
         Ok(Self { route, line, queue, woken, started })
     }
 
-    /// Whether requests of a class wait: one that comes now waits behind them.
+    /// Reports whether requests of a class are queued; a new one must queue after them.
     pub(crate) fn has(&self, class: Priority) -> bool {
         self.line.has(class)
     }
 
-    /// Puts a request into the line, whose reply is awaited.
+    /// Queues a request whose reply is awaited.
     pub(crate) fn call(&self, to: &Destination, terms: Terms, bytes: RequestBytes) -> Result<BacklogCall, CallError> {
         let (record, offer) = self.enter(to, terms, bytes)?;
         let call = self.route.call(record, offer).map_err(|unsent| refused(to, unsent.error))?.timed_by_worker();
@@ -76,7 +75,7 @@ impl Backlog {
         Ok(BacklogCall { call: Some(call), woken: Arc::clone(&self.woken), table: Arc::clone(&to.table) })
     }
 
-    /// Puts a request into the line whose reply nobody waits for.
+    /// Queues a one-way request.
     pub(crate) fn send(&self, to: &Destination, terms: Terms, bytes: RequestBytes) -> Result<(), CallError> {
         let (record, offer) = self.enter(to, terms, bytes)?;
         self.route.send(record, offer).map_err(|unsent| refused(to, unsent.error))?;
@@ -89,7 +88,7 @@ impl Backlog {
         self.lock().iter().for_each(|shown| shown.entered());
     }
 
-    /// What it counts is seen by other processes.
+    /// Publishes the counters to other processes.
     pub(crate) fn publish(&self) {
         self.lock().iter().for_each(|shown| shown.publish());
     }
@@ -108,7 +107,7 @@ impl Backlog {
             let reason = format!("its backlog has no thread: {error}");
             refused(to, CallError::Busy { route: to.key.route.to_string(), reason })
         })?;
-        // The mover waits for the answer of what its caller does not wait for: so it learns that the slot is free.
+        // The mover awaits the answer even of one-way requests: only then is the slot free.
         terms.offer.one_way = false;
         let class = terms.class();
         let deadline_ns = terms.offer.header.deadline_ns;
@@ -118,7 +117,7 @@ impl Backlog {
         Ok((Record { terms, user_headers, payload, place }, offer))
     }
 
-    /// Starts the mover, with the first request and until there is one.
+    /// Starts the mover on the first request, and again if that failed.
     fn start(&self, to: &Destination) -> std::io::Result<()> {
         let mut started = self.lock();
         if started.is_some() {
@@ -129,7 +128,7 @@ impl Backlog {
         let (woken, for_mover) = (Arc::clone(&self.woken), Arc::clone(&shown));
         std::thread::Builder::new().name("gapless-backlog".to_owned()).spawn(move || {
             foreign::own_this_thread();
-            // Here, because the route ends with its last worker.
+            // Created here because the route ends with its last worker.
             if let Some(worker) = route.worker() {
                 Mover::new(to, worker, woken, for_mover).run();
             }
@@ -139,7 +138,7 @@ impl Backlog {
     }
 }
 
-/// The line did not take it.
+/// Counts a request that could not be queued.
 fn refused(to: &Destination, error: CallError) -> CallError {
     to.table.count_unoffered(End::of(&error));
     error
@@ -147,12 +146,12 @@ fn refused(to: &Destination, error: CallError) -> CallError {
 
 impl Drop for Backlog {
     fn drop(&mut self) {
-        // What is in line is still offered, for as long as the domain is open.
+        // Queued requests are still offered, as long as the domain is open.
         self.route.drain();
     }
 }
 
-/// A call that went into the line. Dropping it cancels it.
+/// A queued call. Dropping it cancels it.
 pub(crate) struct BacklogCall {
     call: Option<LocalCall<EncodedReply>>,
     woken: Arc<Woken>,
@@ -160,7 +159,7 @@ pub(crate) struct BacklogCall {
 }
 
 impl BacklogCall {
-    /// Whether it was taken out of the line.
+    /// Reports whether the mover has dequeued it.
     pub(crate) fn has_begun(&self) -> bool {
         self.call.as_ref().is_some_and(LocalCall::has_begun)
     }
@@ -185,7 +184,7 @@ impl BacklogCall {
 
     fn end(&mut self, ended: Option<Result<EncodedReply, CallError>>) -> Option<Result<EncodedReply, CallError>> {
         if let Some(outcome) = &ended {
-            // Once it is out of the line it is counted as any other.
+            // After it was dequeued, the call is counted like any other.
             if let Err(error) = outcome
                 && !self.has_begun()
             {
@@ -199,7 +198,7 @@ impl BacklogCall {
 
 impl Drop for BacklogCall {
     fn drop(&mut self) {
-        // It may have ended in line, by its deadline.
+        // The call may have ended in the queue, by its deadline.
         drop(self.try_take());
         let Some(call) = self.call.take() else { return };
         if call.cancel() {

@@ -1,7 +1,7 @@
-//! [`Mover`]: the thread that brings a caller's backlog to its route. It takes the oldest request in line, offers it when a slot is
-//! free, and follows it to its end, so that a caller who does not look at its replies keeps no slot.
+//! [`Mover`]: the thread that offers a caller's backlog to its route. It dequeues the oldest request, offers it when a
+//! slot is free, and follows it to its end, so that a caller that does not poll its replies holds no slot.
 //!
-//! One request at a time waits for a slot: the others wait behind it, so nothing overtakes.
+//! One request at a time waits for a slot and the others wait behind it in the queue, so the order is kept.
 
 use super::EncodedReply;
 use super::record::{BacklogPlace, Record};
@@ -16,17 +16,17 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-/// What has woken the mover.
+/// Wake-ups of the mover.
 #[derive(Debug, Default)]
 pub(super) struct Woken {
-    /// Numbers of flights whose end may be there, and [`IN_LINE`].
+    /// Flights that may have ended, and [`IN_LINE`].
     numbers: Mutex<Vec<usize>>,
-    /// A call that was under way was given up.
+    /// A call in flight was cancelled.
     has_cancelled: AtomicBool,
     thread: OnceLock<Thread>,
 }
 
-/// Something new waits in line.
+/// Number that stands for new requests in the queue.
 const IN_LINE: usize = usize::MAX;
 
 impl Woken {
@@ -40,9 +40,9 @@ impl Woken {
         }
     }
 
-    /// A call that was under way was given up: its request is withdrawn.
+    /// Notes that a call in flight was cancelled: the mover withdraws its request.
     pub(super) fn cancelled(&self) {
-        // Release: pairs with the Acquire of the mover, which then sees that the call was cancelled.
+        // Release: pairs with the Acquire in `Mover::run`, which then sees the cancellation.
         if !self.has_cancelled.swap(true, Ordering::Release)
             && let Some(thread) = self.thread.get()
         {
@@ -50,7 +50,7 @@ impl Woken {
         }
     }
 
-    /// What has woken it since, in the place of what is in `numbers`.
+    /// Replaces `numbers` by the wake-ups since the last call. False if there were none.
     fn take(&self, numbers: &mut Vec<usize>) -> bool {
         numbers.clear();
         std::mem::swap(&mut *self.numbers.lock().expect("nobody panics with the lock"), numbers);
@@ -73,21 +73,21 @@ impl Wake for WakesMover {
     }
 }
 
-/// See the head of the file.
+/// Thread of the backlog; see the module documentation.
 pub(super) struct Mover {
     to: Destination,
     worker: LocalWorker<Record, EncodedReply>,
     woken: Arc<Woken>,
     shown: Arc<BacklogShown>,
     flights: Vec<Option<Flight>>,
-    /// Of each number of a flight.
+    /// Wakers, by number of the flight.
     wakers: Vec<Waker>,
     free: Vec<usize>,
-    /// The one that waits for a slot or a copy, and its place in line.
+    /// The request that waits for a slot or an instance, and its place in the queue.
     first: Option<(usize, BacklogPlace)>,
 }
 
-/// A request that was taken out of the line.
+/// A dequeued request.
 struct Flight {
     remote_call: RemoteCall,
     cancellation: Cancellation,
@@ -105,15 +105,15 @@ impl Mover {
         Self { to, worker, woken, shown, flights: Vec::new(), wakers: Vec::new(), free: Vec::new(), first: None }
     }
 
-    /// Works until its caller is gone and the line is empty.
+    /// Runs until the caller is dropped and the queue is empty.
     pub(super) fn run(mut self) {
-        // Set before the first look, so that whoever wakes it finds it.
+        // Set before the first look, so that every later wake-up finds the thread.
         let _ = self.woken.thread.set(std::thread::current());
         crash_point("backlog_mover_started");
         let in_line = Waker::from(Arc::new(WakesMover { woken: Arc::clone(&self.woken), number: IN_LINE }));
         let mut numbers = vec![IN_LINE];
         loop {
-            // Acquire: as in `cancelled`.
+            // Acquire: pairs with the Release in `Woken::cancelled`.
             if self.woken.has_cancelled.swap(false, Ordering::Acquire) {
                 self.drop_cancelled();
             }
@@ -125,14 +125,14 @@ impl Mover {
             }
             self.shown.publish();
             if !self.woken.take(&mut numbers) && !self.woken.has_cancelled.load(Ordering::Relaxed) {
-                // A wake-up since then is kept by the thread's token.
+                // A wake-up in between is kept by the thread's park token.
                 std::thread::park();
                 self.woken.take(&mut numbers);
             }
         }
     }
 
-    /// Takes requests out of the line for as long as they can be offered. False when there will be no more.
+    /// Dequeues requests while they can be offered. False once the queue has ended.
     fn take_in(&mut self, in_line: &Waker) -> bool {
         loop {
             if let Some((number, _)) = &self.first {
@@ -172,7 +172,7 @@ impl Mover {
         crash_point("backlog_offered");
     }
 
-    /// Looks at a flight; if it has ended, its caller has the outcome.
+    /// Polls a flight and delivers its outcome if it has ended.
     fn look(&mut self, number: usize) {
         let Some(flight) = &mut self.flights[number] else { return };
         let task = Context::from_waker(&self.wakers[number]);
@@ -180,7 +180,7 @@ impl Mover {
         self.free.push(number);
         if let Some(Flight { remote_call, answer, reply, .. }) = self.flights[number].take() {
             let version = remote_call.reply_version();
-            // The slot first: who is woken may call again.
+            // The slot is freed before the answer: the woken caller may call again at once.
             drop(remote_call);
             crash_point("backlog_slot_freed");
             answer.end(ended.map(|()| (reply, version)));
@@ -189,7 +189,7 @@ impl Mover {
 
     fn drop_cancelled(&mut self) {
         for (number, flight) in self.flights.iter_mut().enumerate() {
-            // One whose time is over ends as such.
+            // An expired call ends by its own timeout.
             if flight.as_ref().is_some_and(|flight| flight.cancellation.is_cancelled()) {
                 *flight = None;
                 crash_point("backlog_cancelled");

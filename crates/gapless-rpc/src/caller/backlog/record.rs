@@ -1,10 +1,10 @@
-//! [`Record`]: a request that waits in line, as it is or, behind the first few of its class, as bytes in the elastic queue.
+//! [`Record`]: a queued request, either in memory or, after the first few of its class, as bytes in the elastic queue.
 //!
 //! ```text
 //!   0  request header (128), with the length of the user headers
-//! 128  u64  the time that the call has, ns; for errors
-//! 136  u64  how long it waits for a route, ns
-//! 144  u8   retry     145  u8  1 if it goes where its key goes     146  …  0
+//! 128  u64  timeout of the call, ns; for errors
+//! 136  u64  wait for a route, ns
+//! 144  u8   retry     145  u8  1 if routed by key     146  …  0
 //! 152  user headers, payload
 //! ```
 
@@ -20,29 +20,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Bytes of a record before its user headers.
+/// Length of a record before its user headers, bytes.
 const PREFIX_LENGTH: usize = REQUEST_HEADER_LENGTH + 24;
 
-/// Bytes of the buffer that are kept between two records.
+/// Buffer capacity that is kept between two records, bytes.
 const BYTES_KEPT_MAX: usize = 64 << 10;
 
-/// How many requests of each class have not been offered yet.
+/// Number of queued requests of each class that have not been offered yet.
 #[derive(Debug, Default)]
 pub(super) struct BacklogLine([AtomicU64; 4]);
 
 impl BacklogLine {
     pub(super) fn has(&self, class: Priority) -> bool {
-        // Acquire: pairs with the Release of `leave`; who sees an empty line sees the last of it offered, and comes behind it.
+        // Acquire: pairs with the Release of `leave`. A caller that sees an empty queue also sees its last request
+        // offered, so it cannot overtake it.
         self.0[class as usize].load(Ordering::Acquire) != 0
     }
 
     pub(super) fn len(&self) -> u64 {
-        // Relaxed: a count to be shown.
+        // Relaxed: statistics only.
         self.0.iter().map(|count| count.load(Ordering::Relaxed)).sum()
     }
 
     fn enter(&self, class: Priority) {
-        // Relaxed: a thread sees its own, and no order is promised between threads.
+        // Relaxed: a thread sees its own increments, and no order is promised between threads.
         self.0[class as usize].fetch_add(1, Ordering::Relaxed);
     }
 
@@ -51,7 +52,7 @@ impl BacklogLine {
     }
 }
 
-/// A place in the line, until it is dropped.
+/// Place of a request in the queue, held until it is dropped.
 #[derive(Debug)]
 pub(super) struct BacklogPlace(Arc<BacklogLine>, Priority);
 
@@ -68,7 +69,6 @@ impl Drop for BacklogPlace {
     }
 }
 
-/// A request that waits in line.
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) terms: Terms,
@@ -100,7 +100,7 @@ impl Record {
         into.extend_from_slice(&self.payload);
     }
 
-    /// `place` is its own from now on. `None` if the bytes are no record.
+    /// Decodes a record, which takes over `place`. `None` if the bytes are malformed.
     fn decode(bytes: &[u8], place: BacklogPlace) -> Option<Self> {
         let (prefix, body) = bytes.split_at_checked(PREFIX_LENGTH)?;
         let header = RequestHeader::from_bytes(prefix.first_chunk()?);
@@ -120,11 +120,11 @@ impl Record {
     }
 }
 
-/// What lies behind the first of each class.
+/// Queued requests after the first of each class.
 pub(super) struct Behind {
     spill: Spill,
     line: Arc<BacklogLine>,
-    /// Reused, so that a record costs no allocation here.
+    /// Encoding buffer, reused to avoid an allocation per record.
     bytes: Vec<u8>,
 }
 
@@ -144,7 +144,7 @@ impl Overflow<Record> for Behind {
         self.clear();
         record.encode(&mut self.bytes);
         self.spill.push(class, &self.bytes)?;
-        // The value leaves its place when it is dropped; what lies here has another.
+        // The value gives up its place when it is dropped; the stored bytes have their own.
         self.line.enter(class);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! [`BacklogShown`]: what is counted of a backlog, added to that of the route's other callers in this process.
+//! [`BacklogShown`]: counters of a backlog, added to those of the route's other callers in this process.
 
 use super::record::BacklogLine;
 use crate::caller::routes::UsedTable;
@@ -6,13 +6,13 @@ use crate::overflow::ElasticQueue;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// See the head of the file.
+/// Counters of one backlog.
 pub(super) struct BacklogShown {
     table: Arc<UsedTable>,
     line: Arc<BacklogLine>,
     queue: Arc<ElasticQueue>,
     overflowed: AtomicU64,
-    /// What was added last.
+    /// Values at the last update.
     added: Mutex<[u64; 4]>,
 }
 
@@ -21,14 +21,14 @@ impl BacklogShown {
         Self { table, line, queue, overflowed: AtomicU64::new(0), added: Mutex::default() }
     }
 
-    /// A request has come into the line.
+    /// Counts a queued request.
     pub(super) fn entered(&self) {
-        // Relaxed: a count to be shown.
+        // Relaxed: statistics only.
         self.overflowed.fetch_add(1, Ordering::Relaxed);
         self.publish();
     }
 
-    /// Brings the counters up to date.
+    /// Adds the changes since the last update to the route's counters.
     pub(super) fn publish(&self) {
         let mut added = self.added.lock().expect("nobody panics with the lock");
         let counters = self.queue.counters();
@@ -41,7 +41,7 @@ impl BacklogShown {
 
 impl Drop for BacklogShown {
     fn drop(&mut self) {
-        // Nothing waits any more; what has happened has.
+        // Takes back the gauges, for nothing is queued any more; the totals stay.
         let added = *self.added.lock().expect("nobody panics with the lock");
         self.table.backlog_counters.change(added, [added[0], 0, 0, added[3]]);
     }

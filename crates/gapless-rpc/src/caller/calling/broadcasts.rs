@@ -1,4 +1,4 @@
-//! Every copy of a route is called, or asked what it says of itself.
+//! Calls and queries of every instance of a route.
 
 use super::Caller;
 use super::destination::until;
@@ -21,17 +21,17 @@ use std::borrow::{Borrow, Cow};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where a copy is that was called with all others.
+/// Address of an instance in a broadcast.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CopyAddress {
-    /// In the process of this id.
+    /// The process with this id.
     Process(u32),
-    /// In another domain, from where calls are relayed: [`crate::relay`].
+    /// An instance in another domain, reached through a relay: [`crate::relay`].
     Elsewhere(Instance),
 }
 
 impl CopyAddress {
-    /// The process id of a copy in this domain.
+    /// Process id of an instance in this domain.
     #[must_use]
     pub const fn process_id(&self) -> Option<u32> {
         match self {
@@ -41,7 +41,7 @@ impl CopyAddress {
     }
 }
 
-/// Its process id, or its name elsewhere.
+/// Formats the process id, or the name of a relayed instance.
 impl std::fmt::Display for CopyAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -51,37 +51,38 @@ impl std::fmt::Display for CopyAddress {
     }
 }
 
-/// Of each copy its address, and how the call of it ended.
+/// Outcome of the call to each instance, with its address.
 pub type CopyOutcomes<Reply> = Vec<(CopyAddress, Result<Reply, CallError>)>;
-/// The calls of copies, and the outcomes of those that could not be called.
+/// Calls under way, and outcomes of instances that could not be called.
 type Begun<Reply> = (Vec<(CopyAddress, Call<Reply>)>, CopyOutcomes<Reply>);
 
 impl<Request: Message + Clone, Reply: Message> Caller<Request, Reply> {
-    /// Calls every copy of the route in other processes, also elsewhere if calls are relayed there, and the one in this process; an
-    /// outcome for each, with the address of the copy. Interceptors are asked once, before all of them. It waits on this thread, within the time of a call: for copies that
-    /// have not been heard of yet, up to a second, while those that are known are called already, and for the outcomes. A copy that has
-    /// not answered by then is [`CallError::TimedOut`], also one of which only its counts say that it serves the route; one that is short
-    /// of something is [`CallError::Busy`].
+    /// Calls every instance of the route: in other processes, behind relays, and in this process. Returns an outcome
+    /// for each, with the address of the instance. Interceptors run once, before all calls.
+    ///
+    /// Blocks this thread within the timeout of a call. Known instances are called at once; discovery of others may
+    /// take up to a second. An instance that has not answered by then is [`CallError::TimedOut`], even one known only
+    /// from its counters. One that lacks a resource is [`CallError::Busy`].
     ///
     /// # Errors
-    /// [`CallError::NoRoute`] if there is none, and what an interceptor refuses; where a process does not say what it serves,
-    /// [`CallError::TimedOut`] or [`CallError::Unavailable`].
+    /// [`CallError::NoRoute`] without any instance, and the refusal of an interceptor. If a process does not announce
+    /// what it serves, [`CallError::TimedOut`] or [`CallError::Unavailable`].
     pub fn broadcast(&self, request: &Request) -> Result<CopyOutcomes<Reply>, CallError> {
         let (calls, without) = block_on(self.begin_broadcast(request))?;
         Ok(calls.into_iter().map(|(address, call)| (address, call.wait())).chain(without).collect())
     }
 
-    /// As [`Caller::broadcast`], for a task: no thread waits. Calls that have begun are cancelled when it is dropped.
+    /// As [`Caller::broadcast`], for a task: no thread blocks. Dropping it cancels the calls that have begun.
     ///
     /// # Errors
-    /// As of [`Caller::broadcast`].
+    /// As for [`Caller::broadcast`].
     pub async fn broadcast_async(&self, request: Request) -> Result<CopyOutcomes<Reply>, CallError> {
         let (calls, without) = self.begin_broadcast(request).await?;
         let (addresses, calls): (Vec<CopyAddress>, Vec<_>) = calls.into_iter().unzip();
         Ok(addresses.into_iter().zip(all_async(calls).await).chain(without).collect())
     }
 
-    /// Begins with each copy. Also the outcomes of the processes that are left.
+    /// Starts a call to each instance. Also returns the outcomes of instances that could not be called.
     async fn begin_broadcast(&self, request: impl Borrow<Request>) -> Result<Begun<Reply>, CallError> {
         let options = &*self.intercepted(&self.shared.options.call)?;
         let (mut calls, mut without) = (Vec::new(), Vec::new());
@@ -94,11 +95,11 @@ impl<Request: Message + Clone, Reply: Message> Caller<Request, Reply> {
         if let Some(routes) = &self.shared.remote_routes {
             let inherited = &Inherited::of(options);
             let to = match self.find_destination(routes, options, inherited).await {
-                // Whether there are others, nobody knows; the one here is asked already.
+                // Whether there are other instances is unknown, but the local one is called already.
                 Err(error) if !calls.is_empty() && error.has_not_begun() => return Ok((calls, without)),
                 found => found?,
             };
-            // What begins them has the request: others need not be able to share it.
+            // The closure keeps the request, so that requests need not be `Sync`.
             let begin = move |copy| self.begin_with(copy, request.borrow(), options, inherited);
             let (elsewhere, left) = self.each_copy(to, inherited, begin).await;
             calls.extend(elsewhere);
@@ -109,7 +110,7 @@ impl<Request: Message + Clone, Reply: Message> Caller<Request, Reply> {
 }
 
 impl<Request: Message, Reply: Message> Caller<Request, Reply> {
-    /// As its interceptors change them.
+    /// Applies the interceptors to the options.
     fn intercepted<'options>(&self, options: &'options CallOptions) -> Result<Cow<'options, CallOptions>, CallError> {
         self.shared.check_process()?;
         let mut options = Cow::Borrowed(options);
@@ -119,7 +120,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         Ok(options)
     }
 
-    /// Calls the copy in this process.
+    /// Calls the instance in this process.
     fn begin_here(&self, local: &LocalRoute<Request, Reply>, request: Request, options: &CallOptions) -> Call<Reply> {
         let (observed, options) = Observed::begin(&Arc::from([]), &self.shared.key.route, options);
         let offer = Inherited::of(&options).local_offer(&options, observed.span());
@@ -130,7 +131,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.call_of(reach, Some(observed))
     }
 
-    /// Calls a copy in another process, or one of the instances that it stands for.
+    /// Calls an instance in another process, or one of the instances behind its relay.
     fn begin_with(
         &self,
         (copy, instance): (u32, u64),
@@ -138,13 +139,13 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         options: &CallOptions,
         inherited: &Inherited,
     ) -> Call<Reply> {
-        // What was waited for its copies is a part of the time.
+        // The time spent on discovery counts towards the timeout.
         let timeout = (inherited.deadline_ns != 0).then(|| inherited.left(inherited.timeout));
         let options = &CallOptions { timeout, ..options.clone() };
         let (observed, options) = Observed::begin(&Arc::from([]), &self.shared.key.route, options);
         let remote_call = self.encoded(request, &options, 0, copy, |to, terms, bytes| {
             let offer = RemoteOffer { header: RequestHeader { instance, ..terms.offer.header }, ..terms.offer };
-            // A copy that has gone does not come back under its number.
+            // A process that is gone never comes back under the same number.
             RemoteCall::start(to, Terms { offer, wait_for_route: Duration::ZERO, ..terms }, bytes)
         });
         let reach = match remote_call {
@@ -157,8 +158,8 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.call_of(reach, Some(observed))
     }
 
-    /// Begins with each copy: with those that are known at once, and with those that are heard of within a second afterwards. The
-    /// processes that are left, and why.
+    /// Calls `begin` for each known instance at once, and for those discovered within a second afterwards. Also returns
+    /// the processes that could not be reached, with the reason.
     async fn each_copy<Begun>(
         &self,
         to: &Destination,
@@ -171,7 +172,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
                 until(routes, key, inherited.left(SETTLE_MAX), || routes.is_settled(key)).await;
             }
             for (copy, stands_for) in table.open_instances() {
-                // One that has gone meanwhile is no copy any more.
+                // The instance has gone meanwhile.
                 let Some(process_id) = routes.process_of(copy).filter(|_| !seen.contains(&copy)) else { continue };
                 seen.push(copy);
                 if stands_for.is_empty() {
@@ -193,17 +194,17 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.shared.remote_routes.as_ref().map_or_else(no_route, |routes| routes.nobody(&self.shared.key))
     }
 
-    /// A copy that was asked whether it takes calls, and has not answered.
+    /// Error for a process that was asked whether it takes calls and has not answered.
     fn not_taken(&self, process_id: u32) -> CallError {
         let (route, after) = (self.route().to_owned(), self.shared.options.call.timeout.unwrap_or(SETTLE_MAX));
         CallError::TimedOut { route, after: after.min(SETTLE_MAX), begun: false, not_taken_by: vec![process_id] }
     }
 
-    /// Asks every copy of the route in other processes, also elsewhere if calls are relayed there, for what it says of itself, without its handler: whether it answers, what
-    /// it is, what it has counted; JSON, or nothing for a ping. It waits as [`Caller::broadcast`] does.
+    /// Queries every instance of the route in other processes and behind relays, without its handler: liveness,
+    /// identity or statistics. The answer is JSON, empty for a ping. Waits as [`Caller::broadcast`] does.
     ///
     /// # Errors
-    /// As of [`Caller::broadcast`].
+    /// As for [`Caller::broadcast`].
     pub fn query_copies(&self, query: CopyQuery) -> Result<Vec<Result<String, CallError>>, CallError> {
         let routes = self.shared.remote_routes.as_ref().ok_or_else(|| self.nobody())?;
         let options = &self.intercepted(&self.shared.options.call)?;

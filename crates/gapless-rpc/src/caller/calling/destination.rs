@@ -1,4 +1,4 @@
-//! Where a caller's calls go to: the route in this process, or the table that is offered to the copies of others.
+//! Destination of a caller's calls: the route in this process, or the table shared with instances in others.
 
 use super::{Caller, FoundHere, KEYED_SETTLE_MAX, RelayedBytes, Shared};
 use crate::block_on::block_on;
@@ -23,7 +23,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             return Ok(None);
         }
         let version = self.shared.local_routes.version();
-        // Relaxed: it only repeats what was found at that version.
+        // Relaxed: caches the result of a lookup at that version, and guards nothing.
         if self.shared.not_local.load(Ordering::Relaxed) == version {
             return Ok(None);
         }
@@ -40,7 +40,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         }
     }
 
-    /// The destination of its calls. The first thread that asks waits for copies, within the time of its call.
+    /// Destination of its calls. The first thread waits for discovery, within the timeout of its call.
     #[inline]
     pub(super) fn destination(
         &self,
@@ -64,7 +64,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         block_on(self.find_destination(routes, options, inherited))
     }
 
-    /// The same, for a task.
+    /// As `destination`, for a task.
     pub(super) async fn find_destination(
         &self,
         routes: &Arc<dyn RemoteRoutes>,
@@ -94,7 +94,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         Ok(self.set_destination(routes, table))
     }
 
-    /// Whether it is not known yet where the request goes.
+    /// Reports whether the destination of the request is still unknown.
     #[inline]
     pub(super) fn is_to_discover(&self, request: &Request, options: &CallOptions) -> bool {
         let Some(to) = self.shared.destination.get() else { return true };
@@ -103,10 +103,10 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.waits_for_all(options) || instance.is_some_and(is_unknown)
     }
 
-    /// Whether the copy of its key may be one that has not been heard of yet: all that answer are to be known first.
+    /// Reports whether the key may belong to an undiscovered instance, so that all of them must be discovered first.
     #[inline]
     pub(super) fn waits_for_all(&self, options: &CallOptions) -> bool {
-        // Relaxed: it guards nothing.
+        // Relaxed: guards nothing.
         options.key.is_some() && !self.shared.has_waited_for_all.load(Ordering::Relaxed)
     }
 
@@ -114,8 +114,8 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.shared.has_waited_for_all.store(true, Ordering::Relaxed);
     }
 
-    /// The end of a call that had so much time, and for which no copy was found in it. If all have said what they
-    /// serve, and none serves it, there is none.
+    /// Error of a call that found no instance within `after`: no route if every process has announced what it serves
+    /// and none serves this one.
     #[cold]
     pub(super) fn timed_out(&self, routes: &Arc<dyn RemoteRoutes>, after: Duration) -> CallError {
         let not_taken_by = [routes.unanswering(&self.shared.key), routes.unheard()].concat();
@@ -132,7 +132,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     ) -> Result<Arc<UsedTable>, CallError> {
         let key = &self.shared.key;
         if wait_for_route.is_zero() && !routes.may_be_served(key) {
-            // Before there is a table: who makes callers of ever new names has none.
+            // Checked before the table is made, so that callers of ever new names create none.
             return Err(routes.nobody(key));
         }
         routes.table(key)
@@ -153,11 +153,11 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     }
 }
 
-/// Waits until that is so, of which there is news, or for `timeout`.
+/// Waits until `is_so` holds, checked at each news of the route, or for `timeout`.
 pub(super) async fn until(routes: &Arc<dyn RemoteRoutes>, key: &RouteKey, timeout: Duration, is_so: impl Fn() -> bool) {
     let mut entered = None;
     in_time(timeout, |task| {
-        // Before the look, so that news behind it wakes the task.
+        // Registered before the check, so that later news wakes the task.
         entered = Some(routes.news().enter(&key.route, task.waker().clone()));
         if is_so() { Poll::Ready(()) } else { Poll::Pending }
     })

@@ -1,4 +1,4 @@
-//! From a request to its bytes and terms, and from a reply's bytes to the reply.
+//! Encoding of requests with their terms, and decoding of replies.
 
 use super::{Caller, RelayedBytes};
 use crate::caller::inherited::Inherited;
@@ -14,16 +14,16 @@ use gapless_log::call_table::RequestHeader;
 use std::any::TypeId;
 use std::cell::Cell;
 
-/// What a thread keeps of its buffer between two requests.
+/// Buffer capacity that a thread keeps between two requests, bytes.
 const BYTES_KEPT_MAX: usize = 1 << 20;
 
 thread_local! {
-    /// User headers and payload of the request that a thread encodes.
+    /// User headers and payload of the request being encoded.
     static SCRATCH: Cell<(Vec<u8>, Vec<u8>)> = const { Cell::new((Vec::new(), Vec::new())) };
 }
 
 impl<Request: Message, Reply: Message> Caller<Request, Reply> {
-    /// Encodes a request to the route, or to one copy of it where that is not 0, for `then`.
+    /// Encodes a request for `then`: to the route, or to one instance if `copy` is not 0.
     pub(super) fn encoded<Made>(
         &self,
         request: &Request,
@@ -38,7 +38,8 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         let inherited = Inherited::of(options);
         let to = self.destination(routes, options, &inherited);
         let to = to.inspect_err(|error| self.count_tableless(routes, End::of(error)))?;
-        // Taken, and not borrowed: offering may wake tasks, which may call. A thread that ends may have none any more.
+        // Taken rather than borrowed: offering may wake tasks, which may call. An ending thread may have no buffer any
+        // more.
         let (mut user_headers, mut payload) = SCRATCH.try_with(Cell::take).unwrap_or_default();
         let asked = (request, options, inherited);
         let encoded = self.encode(to, asked, (flags, copy), (&mut user_headers, &mut payload));
@@ -67,7 +68,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         }
         let fingerprint = table.request_fingerprint();
         let version = version_of::<Request>(fingerprint).unwrap_or(Request::VERSION);
-        // The application's: if it panics, this call is not made, and that is all.
+        // Application code: a panic fails only this call.
         let encoded = caught(|| match request.encoded() {
             Some(bytes) if version == Request::VERSION => Ok(Some(bytes)),
             _ => request.encode_as(version, payload).map(|()| None),
@@ -114,13 +115,13 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     }
 }
 
-/// The decoder of a reply: a request in JSON is answered in JSON.
+/// Decoder of a reply: a JSON request gets a JSON reply.
 pub(super) fn decoder<Request: Message, Reply: Message>() -> fn(&mut Vec<u8>, u32) -> Result<Reply, String> {
     if Request::ENCODING == Encoding::Json {
         return |bytes, _| Reply::from_json(bytes).map_err(|error| error.to_string());
     }
     if TypeId::of::<Request>() == TypeId::of::<RelayedBytes>() {
-        // They are of another program's version.
+        // The bytes have the version of another program.
         return |bytes, _| Reply::decode_owned(Reply::VERSION, bytes).map_err(|error| error.to_string());
     }
     |bytes, version| Reply::decode_owned(version, bytes).map_err(|error| error.to_string())

@@ -1,4 +1,4 @@
-//! One copy of a route is asked what it says of itself, or to finish what it has.
+//! Queries of one instance of a route, and the request to drain it.
 
 use super::Caller;
 use crate::caller::call::{Call, CallState};
@@ -12,13 +12,15 @@ use gapless_log::call_table::RequestHeader;
 use std::time::Duration;
 
 impl Caller<Vec<u8>, Vec<u8>> {
-    /// Asks the copy of the route in one other process, without its handler, before all calls that wait there: the answer is JSON, or
-    /// nothing. A worker of the copy answers, so one whose workers are all busy answers when one of them is free. It waits for nothing
-    /// here: `None` if that process is not known to serve the route, is not connected yet, or takes no requests. An answer that does not
-    /// come within `timeout` is [`CallError::TimedOut`].
+    /// Queries the instance in one other process, without its handler and ahead of the calls queued there. The answer
+    /// is JSON, or empty for a ping. A worker of the instance answers, so a fully busy instance answers when a worker
+    /// is free.
+    ///
+    /// Never blocks: `None` if that process is not known to serve the route, is not connected yet, or takes no
+    /// requests. Without an answer within `timeout` the call ends as [`CallError::TimedOut`].
     ///
     /// # Errors
-    /// A domain that is closed or cannot be watched; a process that has no memory or no number left for the route.
+    /// The domain is closed or cannot be watched, or the process has no memory or number left for the route.
     pub fn query_copy(
         &self,
         process_id: u32,

@@ -1,4 +1,4 @@
-//! [`RelayedBytes`]: a request that has come as bytes from elsewhere, and is called as those bytes.
+//! [`RelayedBytes`]: a request that arrived encoded from another domain and is forwarded as those bytes.
 
 use super::Caller;
 use crate::caller::remote_call::Terms;
@@ -12,34 +12,35 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A request as bytes of its caller's type, which nobody here knows, and what its caller says besides [`CallOptions`](crate::CallOptions).
+/// A request as bytes of its caller's type, unknown in this process, with fields that
+/// [`CallOptions`](crate::CallOptions) lacks.
 #[derive(Debug, Default)]
 pub(crate) struct RelayedBytes {
     pub(crate) payload: Vec<u8>,
     pub(crate) hops: u8,
-    /// From 1; 0 is 1.
+    /// Counted from 1; 0 means 1.
     pub(crate) attempt: u8,
     pub(crate) is_one_way: bool,
-    /// The only copy that it is for.
+    /// Only instance that may serve it.
     pub(crate) instance: Option<u64>,
     pub(crate) query: Option<CopyQuery>,
 }
 
 impl RelayedBytes {
-    /// The request, if it is one of these: known when the program is built.
+    /// Downcasts the request; resolved at compile time.
     #[inline]
     pub(super) fn of<Request: Message>(request: &Request) -> Option<&Self> {
         (request as &dyn Any).downcast_ref()
     }
 
-    /// The terms of an ordinary call become its own.
+    /// Overrides the terms of an ordinary call with its own.
     pub(super) fn put_terms(&self, key: &RouteKey, table: &UsedTable, terms: &mut Terms) -> Result<(), CallError> {
         let (offer, encoding) = (&mut terms.offer, key.request.encoding);
         let header = &mut offer.header;
         (header.hops, header.attempt, header.encoding) = (self.hops, self.attempt.saturating_sub(1), encoding as u32);
         header.flags |= if encoding == Encoding::Json { FLAG_JSON } else { 0 };
         if self.is_one_way {
-            // Its caller waits for no reply, but whoever relays it waits for its end.
+            // The original caller awaits no reply, but the relay awaits the end.
             header.flags |= FLAG_ONE_WAY;
             offer.is_followed = true;
         }
@@ -83,7 +84,7 @@ impl Message for RelayedBytes {
 }
 
 impl Caller<RelayedBytes, Vec<u8>> {
-    /// Its requests and replies are of these types, which another program has described; of a caller that is new.
+    /// Sets the types of requests and replies, as another program has described them. For a new caller only.
     pub(crate) fn of_described(mut self, request: TypeDescription, reply: TypeDescription) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
             let (route, is_relayed) = (Arc::clone(&shared.key.route), true);
