@@ -1,4 +1,4 @@
-//! [`Cancelled`]: a handler awaits that nobody waits for its call any more.
+//! [`Cancelled`]: a future for handlers that is ready when the call is cancelled.
 
 use crate::context::CallContext;
 use gapless_agent::deadlines::Alarm;
@@ -8,16 +8,17 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
-/// Between two looks where nobody tells that a call was given up, ns.
+/// Poll interval where no cancellation is signalled, ns.
 const LOOK_NS: u64 = 100_000_000;
 
 impl CallContext {
-    /// Ready when [`CallContext::is_cancelled`] is true: the caller has cancelled the call or is gone, or the call's time is over; of a
-    /// send the last only. Any executor polls it, and a call whose handler does not use it pays nothing for it.
+    /// Becomes ready when [`CallContext::is_cancelled`] is true: the caller has cancelled or is gone, or the deadline
+    /// has passed; for a one-way request only the deadline. Any executor can poll it. A call whose handler does not use
+    /// it pays nothing for it.
     ///
-    /// A task that a handler leaves behind may go on awaiting it: it is ready, too, as soon as the call is answered, whatever became of the
-    /// caller by then, so that no task waits for a call that is over. Ready once, it is ready at each later poll. Only of a send
-    /// without a timeout is it never ready.
+    /// It also becomes ready when the call is answered, whatever the caller did, so that a task left by the handler
+    /// does not wait for ever. Once ready, it is ready at every later poll. Only for a one-way request without a
+    /// timeout is it never ready.
     ///
     /// ```
     /// # mod gapless { pub use gapless_rpc as rpc; }
@@ -48,14 +49,14 @@ impl CallContext {
     }
 }
 
-/// See [`CallContext::cancelled`].
+/// Future of [`CallContext::cancelled`].
 #[must_use = "a future does nothing unless it is polled"]
 #[derive(Debug)]
 pub struct Cancelled {
     context: CallContext,
-    /// From its first sleep on.
+    /// Set at its first sleep.
     number: Option<u64>,
-    /// The task that it wakes, and the end of its time.
+    /// Task to wake, and the alarm of its deadline.
     alarm: Option<(Waker, Alarm)>,
 }
 
@@ -67,11 +68,11 @@ impl Future for Cancelled {
             self.leave();
             return Poll::Ready(());
         }
-        // Relaxed: the numbers differ, that is all.
+        // Relaxed: only unique numbers.
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = *self.number.get_or_insert_with(|| LAST.fetch_add(1, Ordering::Relaxed));
         let is_told = self.context.cancellation.watch(number, task.waker());
-        // Behind the announcement: what was given up before it is seen here, and what is after it is told.
+        // Checked again after registration: an earlier cancellation is seen here, a later one is signalled.
         if self.context.is_cancelled() {
             self.leave();
             return Poll::Ready(());

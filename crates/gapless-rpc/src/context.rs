@@ -1,4 +1,4 @@
-//! [`CallContext`]: what a handler may know of its call.
+//! [`CallContext`]: the view that a handler has of its call.
 
 pub use crate::message::headers::{HEADERS_LENGTH_MAX, Headers};
 use crate::outcome::Rejection;
@@ -17,25 +17,26 @@ use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::Duration;
 
-/// The process that calls, as the operating system knows it.
+/// Identity of the calling process, as the operating system reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallerIdentity {
-    /// The name that it gave itself; nobody has checked it.
+    /// Name that the process gave itself, not verified.
     pub name: String,
-    /// Its process id.
+    /// Process id.
     pub process_id: u32,
-    /// Its user.
+    /// User id.
     pub user_id: u32,
-    /// When it came into the domain, ns of the monotonic clock, as it says: with its process id, which life of it this is.
+    /// Time at which it joined the domain, as it says, ns of the monotonic clock. Together with the process id it
+    /// identifies this incarnation.
     pub started_ns: u64,
 }
 
-/// What a supervisor tells each process: which copy of the file it is, as `calculator.1`.
+/// Environment variable in which a supervisor names the instance, such as `calculator.1`.
 pub const COPY_VARIABLE: &str = "GAPLESS_COPY";
-/// The longest name of a process, bytes, as other processes take it.
+/// Longest process name that others accept, bytes.
 const NAME_LENGTH_MAX: usize = 128;
 
-/// The name of a process that gives itself none: the copy that it is under a supervisor, else the program's file.
+/// Default process name: the instance name under a supervisor, else the program's file name.
 pub(crate) fn default_process_name() -> String {
     let copy = std::env::var(COPY_VARIABLE).ok();
     copy.filter(|name| is_process_name(name)).unwrap_or_else(|| {
@@ -45,15 +46,15 @@ pub(crate) fn default_process_name() -> String {
     })
 }
 
-/// Whether it can be shown, and told to other processes.
+/// Reports whether a name can be displayed and sent to other processes.
 fn is_process_name(name: &str) -> bool {
     (1..=NAME_LENGTH_MAX).contains(&name.len()) && !name.contains(char::is_control)
 }
 
-/// The domain that a route is served in, which this does not keep open.
+/// Domain in which a route is served; does not keep it open.
 pub(crate) type ServedIn = Weak<dyn Any + Send + Sync>;
 
-/// The caller, and the domain in which it calls.
+/// The caller, and the domain of its call.
 #[derive(Clone, Debug)]
 pub(crate) struct CallerOf {
     pub(crate) identity: CallerIdentity,
@@ -69,24 +70,24 @@ impl Deref for CallerOf {
     }
 }
 
-/// The address of a caller for notices: it names this life of its process, and is good however long after the call.
+/// Address of a caller for notices: it identifies this incarnation of its process, and stays valid after the call.
 #[derive(Clone, Copy, Debug)]
 pub struct CallerAddress {
     pub(crate) process_id: u32,
     pub(crate) started_ns: u64,
-    /// How many kinds of notices it received when it called: as many routes it has told of, or is about to tell of.
+    /// Number of notice types it received when it called: it has announced, or is about to announce, as many routes.
     #[cfg(not(loom))]
     pub(crate) notices: u8,
 }
 
 impl CallerAddress {
-    /// The caller's process id.
+    /// Process id of the caller.
     #[must_use]
     pub const fn process_id(&self) -> u32 {
         self.process_id
     }
 
-    /// Whether notices to it are for this process.
+    /// Reports whether this process is the addressee.
     #[cfg(not(loom))]
     pub(crate) fn is_of(&self, process: &PeerProcess) -> bool {
         self.identity() == (process.process_id, process.started_ns)
@@ -97,7 +98,7 @@ impl CallerAddress {
     }
 }
 
-/// Two addresses are one if they are of the same life of the same process.
+/// Equal for the same incarnation of the same process.
 impl PartialEq for CallerAddress {
     fn eq(&self, other: &Self) -> bool {
         self.identity() == other.identity()
@@ -114,39 +115,39 @@ impl std::hash::Hash for CallerAddress {
 
 /// A call inside this process, as its handler sees it.
 pub(crate) trait Watched: Send + Sync + std::fmt::Debug {
-    /// Whether nobody waits for it any more, or it was answered. A hint.
+    /// Reports whether the call was given up or answered. A hint.
     fn is_over(&self) -> bool;
 
     #[cfg(not(loom))]
-    /// Wakes a task when that becomes so; once for each number, of which the last task counts.
+    /// Wakes a task when `is_over` becomes true; once for each number, whose last task counts.
     fn watch(&self, number: u64, task: Waker);
 
     #[cfg(not(loom))]
-    /// Not that task.
+    /// Removes that task.
     fn unwatch(&self, number: u64);
 }
 
 #[cfg(not(loom))]
-/// The caller of a call from another process, as the copy that has the call sees it.
+/// The caller of a request from another process, as the serving instance sees it.
 pub(crate) trait RemoteCaller: Send + Sync + std::fmt::Debug {
     /// As [`Watched::is_over`].
     fn is_over(&self, taken: Taken) -> bool;
 
-    /// As [`Watched::watch`]; false if nobody will, so that the task must look for itself.
+    /// As [`Watched::watch`]; false if there is no signal, so that the task must poll.
     fn watch(&self, taken: Taken, number: u64, task: Waker) -> bool;
 
     /// As [`Watched::unwatch`].
     fn unwatch(&self, number: u64);
 }
 
-/// Whether somebody still waits for a call.
+/// Source of a call's cancellation.
 #[derive(Clone, Debug)]
 pub(crate) enum Cancellation {
-    /// A send: nobody waits, so nobody cancels.
+    /// A one-way request is never cancelled.
     Never,
     /// A call inside this process.
     Local(Arc<dyn Watched>),
-    /// A call of another process.
+    /// A call from another process.
     #[cfg(not(loom))]
     Remote(Arc<dyn RemoteCaller>, Taken),
 }
@@ -162,7 +163,7 @@ impl Cancellation {
     }
 
     #[cfg(not(loom))]
-    /// Wakes a task when the call is given up. False: it must look for itself.
+    /// Wakes a task when the call is given up. False: the task must poll.
     pub(crate) fn watch(&self, number: u64, task: &Waker) -> bool {
         match self {
             Self::Never => {}
@@ -182,17 +183,17 @@ impl Cancellation {
     }
 }
 
-/// What a handler may know of its call. Clones belong to the same call.
+/// A handler's view of its call. Clones belong to the same call.
 #[derive(Clone, Debug)]
 pub struct CallContext {
     pub(crate) route: Arc<str>,
     pub(crate) caller: Arc<CallerOf>,
-    /// Nanoseconds of the monotonic clock, 0 without one.
+    /// Deadline, ns of the monotonic clock; 0 without one.
     pub(crate) deadline_ns: u64,
     pub(crate) attempt: u8,
     pub(crate) hops: u8,
     pub(crate) key: u64,
-    /// See [`CallerAddress`]; 0 inside a process, where nobody asks.
+    /// See [`CallerAddress`]; 0 inside a process, where it is not used.
     #[cfg(not(loom))]
     pub(crate) notices: u8,
     pub(crate) headers: Headers,
@@ -201,7 +202,7 @@ pub struct CallContext {
 }
 
 impl CallContext {
-    /// What its span says of it.
+    /// Attributes of the call for its span.
     #[cfg(not(loom))]
     pub(crate) fn served(&self) -> ServedCall<'_> {
         ServedCall {
@@ -215,20 +216,20 @@ impl CallContext {
         }
     }
 
-    /// The route that is served.
+    /// Name of the served route.
     #[must_use]
     pub fn route(&self) -> &str {
         &self.route
     }
 
-    /// The process that calls.
+    /// Identity of the calling process.
     #[must_use]
     pub fn caller(&self) -> &CallerIdentity {
         &self.caller
     }
 
-    /// Where [`Domain::notify`](crate::Domain::notify) reaches the caller, also after the call. During the call
-    /// `notify` of this is shorter.
+    /// Address at which [`Domain::notify`](crate::Domain::notify) reaches the caller, also after the call. During the
+    /// call, [`CallContext::notify`] is shorter.
     #[must_use]
     pub fn caller_address(&self) -> CallerAddress {
         let CallerIdentity { process_id, started_ns, .. } = self.caller.identity;
@@ -240,51 +241,52 @@ impl CallContext {
         }
     }
 
-    /// What is left of the call's time; `None` if it has no end, zero if it is over.
+    /// Remaining time of the call; `None` without a deadline, zero once it has passed.
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
         (self.deadline_ns != 0)
             .then(|| Duration::from_nanos(self.deadline_ns.saturating_sub(gapless_agent::monotonic::monotonic_ns())))
     }
 
-    /// Whether the caller no longer waits: it has cancelled, its time is over, or it is dead. For what goes on behind the handler's
-    /// answer it is true, too, once the call is answered; of a send only when its time is over.
+    /// Reports whether the caller has stopped waiting: it cancelled, timed out or died. Also true once the call is
+    /// answered, for tasks that outlive the handler. For a one-way request it is true only after the deadline.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.cancellation.is_cancelled() || self.remaining().is_some_and(|left| left.is_zero())
     }
 
-    /// Which attempt this is, from 1.
+    /// Number of this attempt, from 1.
     #[must_use]
     pub const fn attempt(&self) -> u8 {
         self.attempt
     }
 
-    /// The affinity key that the caller gave; 0 without one.
+    /// Affinity key of the call; 0 without one.
     #[must_use]
     pub const fn key(&self) -> u64 {
         self.key
     }
 
-    /// The caller's headers.
+    /// Headers of the request.
     #[must_use]
     pub const fn headers(&self) -> &Headers {
         &self.headers
     }
 
-    /// The caller's trace, with the span of its call. What calls of the handler get is [`TraceContext::current`].
+    /// Trace of the caller, with the span of its call. The handler's own calls get [`TraceContext::current`].
     #[must_use]
     pub const fn trace(&self) -> &TraceContext {
         &self.trace
     }
 
-    /// How often the request was forwarded.
+    /// Number of times the request was forwarded.
     #[must_use]
     pub const fn hops(&self) -> u8 {
         self.hops
     }
 
-    /// To be returned by the handler: the request goes on to `route`, whose copy answers the caller. At most 16 times.
+    /// Return value of a handler that forwards the request to `route`, whose instance answers the caller. At most 16
+    /// times per request.
     #[must_use]
     pub fn forward(&self, route: impl Into<String>) -> Rejection {
         Rejection::Forward { route: route.into() }
@@ -296,7 +298,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_has_its_name_and_what_is_no_name_is_passed_over() {
+    fn invalid_instance_name_is_ignored() {
         #[cfg(not(loom))]
         assert_eq!(NAME_LENGTH_MAX, gapless_registry::packets::PROCESS_NAME_LENGTH_MAX);
         let longest = "x".repeat(NAME_LENGTH_MAX);

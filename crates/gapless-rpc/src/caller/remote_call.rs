@@ -1,5 +1,5 @@
-//! [`RemoteCall`]: one call between processes until it has ended: it waits for a slot or a copy, is offered again after a death, and
-//! follows where handlers forward it.
+//! [`RemoteCall`]: one call between processes until its end. It waits for a slot or an instance, is retried after a
+//! death, and follows the forwards of handlers.
 
 use super::routes::{RemoteRoutes, RouteKey, SETTLE_MAX, UsedTable};
 use crate::local::check_hop;
@@ -17,7 +17,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// The route that a call goes to.
 #[derive(Clone)]
 pub(crate) struct Destination {
     pub(crate) routes: Arc<dyn RemoteRoutes>,
@@ -26,7 +25,7 @@ pub(crate) struct Destination {
 }
 
 impl Destination {
-    /// Processes that have not taken a call by the end of its time, as far as that is known; of a copy if that is not 0.
+    /// Processes that had not taken a call at its timeout, as far as known; only those of `copy` if that is not 0.
     fn not_taken_by(&self, is_offered: bool, copy: u32) -> Vec<u32> {
         let mut processes = [self.routes.unanswering(&self.key), self.routes.unheard()].concat();
         if is_offered {
@@ -39,22 +38,22 @@ impl Destination {
     }
 }
 
-/// Why a request that no copy has any more is not offered again.
+/// Reason why a lost request is not offered again.
 const OVERWRITTEN: &str = "another process has written over its request";
 
 /// User headers and payload of a request.
 pub(crate) type RequestBytes = (Vec<u8>, Vec<u8>);
 
-/// What a call is made with, besides its bytes.
+/// Terms of a call, apart from its bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub(crate) offer: RemoteOffer,
     pub(crate) retry: Retry,
-    /// Each attempt goes to the copy that calls of this key go to.
+    /// Affinity key: each attempt goes to the instance that owns it.
     pub(crate) affinity: Option<u64>,
-    /// How long it has; for errors.
+    /// Timeout of the call; for errors.
     pub(crate) timeout: Duration,
-    /// How long it waits where there is no copy.
+    /// Longest wait without any instance.
     pub(crate) wait_for_route: Duration,
 }
 
@@ -64,21 +63,20 @@ impl Terms {
     }
 }
 
-/// One call between processes.
 pub(crate) struct RemoteCall {
     /// Dropped before its route's table.
     state: State,
     to: Destination,
     terms: Terms,
-    /// Since when it has found no copy, ns of the monotonic clock.
+    /// Time since when no instance was found, ns of the monotonic clock.
     no_copy_since_ns: Option<u64>,
-    /// A handler has begun: in an attempt that was lost, or one that has forwarded it.
+    /// A handler has begun: in a lost attempt, or before a forward.
     has_begun: bool,
-    /// How its last attempt on this route was lost.
+    /// Reason why the last attempt on this route was lost.
     loss: Option<Cow<'static, str>>,
-    /// Attempts on routes that it was forwarded from.
+    /// Attempts on earlier routes, before forwards.
     attempts_before: u32,
-    /// The version of its reply, once it has one.
+    /// Version of the reply, once there is one.
     reply_version: u32,
 }
 
@@ -86,7 +84,7 @@ impl Drop for RemoteCall {
     fn drop(&mut self) {
         self.leave_line();
         if matches!(self.state, State::Offering { .. }) {
-            // Given up: what is offered counts by itself.
+            // Dropped before it was offered; an offered attempt counts itself.
             let is_late = self.deadline_ns().is_some_and(|deadline_ns| monotonic_ns() >= deadline_ns);
             self.count_unoffered(if is_late { End::TimedOut } else { End::Cancelled });
         }
@@ -94,7 +92,7 @@ impl Drop for RemoteCall {
 }
 
 enum State {
-    /// It waits for a slot or a copy.
+    /// Waiting for a slot or an instance.
     Offering {
         user_headers: Vec<u8>,
         payload: Vec<u8>,
@@ -104,7 +102,7 @@ enum State {
 }
 
 impl RemoteCall {
-    /// A call that begins now. It is offered at once if that is possible.
+    /// Starts a call and offers it at once if possible.
     pub(crate) fn start(
         to: &Destination,
         terms: Terms,
@@ -117,7 +115,8 @@ impl RemoteCall {
         Ok(remote_call)
     }
 
-    /// What was sent, and goes on to another route as a call, with what its header says and for nobody.
+    /// Takes over a one-way request that its handler has forwarded: a call to the next route with the terms of its
+    /// header, whose end no one awaits.
     pub(crate) fn of_sent(to: Destination, ticket: Ticket) -> Self {
         let attempt = Attempt::of_sent(&to.table, ticket);
         let header = attempt.request().map(|(header, ..)| header).unwrap_or_default();
@@ -137,17 +136,17 @@ impl RemoteCall {
         Self { to, state, terms, no_copy_since_ns, has_begun, loss, attempts_before, reply_version }
     }
 
-    /// Whether a copy may have it.
+    /// Reports whether the request is in the table, where an instance may take it.
     pub(crate) const fn is_offered(&self) -> bool {
         matches!(self.state, State::Offered(_))
     }
 
-    /// Whether it waits for a copy, which there is not.
+    /// Reports whether it waits because there is no instance.
     pub(crate) const fn waits_for_copy(&self) -> bool {
         self.no_copy_since_ns.is_some()
     }
 
-    /// Takes out what it is made of, if there is a copy for it but no slot.
+    /// Takes out terms and bytes if there is an instance but no free slot.
     pub(crate) fn take_without_slot(&mut self) -> Option<(Terms, RequestBytes)> {
         let State::Offering { user_headers, payload } = &mut self.state else { return None };
         let bytes = (std::mem::take(user_headers), std::mem::take(payload));
@@ -159,22 +158,22 @@ impl RemoteCall {
         Some((self.terms, bytes))
     }
 
-    /// The time that its caller has given it, of which some was over when it began; for errors.
+    /// Sets the caller's original timeout, part of which had passed when this call began; for errors.
     pub(crate) const fn set_timeout(&mut self, timeout: Duration) {
         self.terms.timeout = timeout;
     }
 
-    /// The route that it is on now.
+    /// Route of the call, after forwards.
     pub(crate) fn route(&self) -> &Arc<str> {
         &self.to.key.route
     }
 
-    /// How often it was offered.
+    /// Number of attempts so far.
     pub(crate) fn attempts(&self) -> u32 {
         self.attempts_before + u32::from(self.terms.offer.header.attempt)
     }
 
-    /// Offers it to its route. False if it is to be tried again.
+    /// Offers the request to its route. False if that must be retried.
     fn offer(&mut self, user_headers: &[u8], payload: &[u8]) -> Result<bool, CallError> {
         let mut offer = self.terms.offer;
         offer.header.attempt += 1;
@@ -207,9 +206,9 @@ impl RemoteCall {
         }
     }
 
-    /// Whether it makes sense to go on trying. Where nobody is left, a request that no copy had taken has found no route; one that was
-    /// lost at a copy says so: the difference is whether it was taken, also by a worker that was just about to when its route was
-    /// suspended, and not what became of the copy.
+    /// Decides whether to keep trying after a failed offer. Without any instance left, a request that was never taken
+    /// has found no route, and one that was lost after it was taken ends as lost. The criterion is whether it was
+    /// taken, even by a worker that had just begun when its route was suspended, and not the fate of the instance.
     fn check(&mut self, not_offered: NotOffered) -> Result<(), CallError> {
         let error = match not_offered {
             NotOffered::Full | NotOffered::OtherVersion(_) => {
@@ -231,7 +230,7 @@ impl RemoteCall {
         Err(self.unoffered(error))
     }
 
-    /// It ends with this error while it is not offered.
+    /// Ends a call that is not offered, with this error.
     fn unoffered(&mut self, error: CallError) -> CallError {
         let error = self.ended(error);
         self.state = State::Over;
@@ -245,12 +244,12 @@ impl RemoteCall {
         }
     }
 
-    /// Its request goes on in this process, and is no longer counted here.
+    /// Leaves the request to another path in this process, and no longer counts it here.
     pub(crate) fn leave(mut self) {
         self.state = State::Over;
     }
 
-    /// What its attempt counts as.
+    /// Sets the outcome that the attempt is counted as.
     fn count_as(&mut self, end: End) {
         if let State::Offered(attempt) = &mut self.state {
             attempt.count_as(end);
@@ -265,12 +264,12 @@ impl RemoteCall {
         }
     }
 
-    /// The whole call's error, of one on this route.
+    /// Error of the whole call, from an error on this route.
     fn ended(&self, error: CallError) -> CallError {
         if self.has_begun { error.of_begun(&self.to.key.route, self.attempts()) } else { error }
     }
 
-    /// The only copy that may have it, or 0. One of a key goes to another when that one is gone.
+    /// Only instance that may take it, or 0. A call with a key moves on when the key's instance is gone.
     fn target(&self) -> u32 {
         if self.terms.affinity.is_some() { 0 } else { self.terms.offer.target }
     }
@@ -287,7 +286,7 @@ impl RemoteCall {
         CallError::TimedOut { route, after, begun, not_taken_by }
     }
 
-    /// Its time is over while there is no copy for it. If nobody ever was, that is what its caller has to know.
+    /// Error of a call that timed out without an instance: no route, if there never was one.
     #[cold]
     fn no_copy_in_time(&self) -> CallError {
         match self.timed_out(false) {
@@ -298,7 +297,7 @@ impl RemoteCall {
         }
     }
 
-    /// A copy has taken it behind its time.
+    /// Error of a call that an instance took after its deadline.
     fn too_late(&self) -> CallError {
         let mut error = self.timed_out(false);
         if let CallError::TimedOut { not_taken_by, .. } = &mut error {
@@ -307,7 +306,7 @@ impl RemoteCall {
         error
     }
 
-    /// Offers it if it waits for that. `Ok(true)` if it is offered now.
+    /// Offers the request if it still waits. `Ok(true)` if it is offered now.
     fn try_offer(&mut self) -> Result<bool, CallError> {
         let (user_headers, payload) = match &mut self.state {
             State::Offering { user_headers, payload } => (std::mem::take(user_headers), std::mem::take(payload)),
@@ -324,7 +323,7 @@ impl RemoteCall {
         Ok(false)
     }
 
-    /// Whether there is a copy for it now; if not, the task is woken when there may be one.
+    /// Reports whether there is an instance; if not, the task is woken when there may be one.
     pub(crate) fn look_for_copy(&mut self, task: Option<&Waker>) -> Result<bool, CallError> {
         if self.try_offer()? || !self.waits_for_copy() {
             return Ok(true);
@@ -334,13 +333,14 @@ impl RemoteCall {
     }
 
     fn want_change(&mut self, task: &Waker) {
-        // The I/O thread wakes it now and then, too: its deadline is no slot's, and copies may refuse.
+        // The I/O thread also wakes it from time to time: its deadline belongs to no slot yet, and instances may
+        // refuse.
         if self.with_place(|table, offer| table.want_change(task, offer)) {
             self.to.routes.wake();
         }
     }
 
-    /// Waits until it is offered, up to `until_ns` of the monotonic clock; its end is nobody's.
+    /// Waits until it is offered, up to `until_ns` of the monotonic clock, and gives up its outcome.
     pub(crate) fn send(mut self, until_ns: u64) -> Result<(), CallError> {
         while !self.try_offer()? {
             if until_ns != u64::MAX && monotonic_ns() >= until_ns {
@@ -356,7 +356,7 @@ impl RemoteCall {
         Ok(())
     }
 
-    /// Waits for the end on this thread. The reply's bytes are in `reply`.
+    /// Blocks this thread until the end. `reply` receives the reply's bytes.
     pub(crate) fn wait(&mut self, waiting: Waiting, reply: &mut Vec<u8>) -> Result<(), CallError> {
         loop {
             if self.try_offer()? {
@@ -371,7 +371,7 @@ impl RemoteCall {
         }
     }
 
-    /// Sleeps while it cannot be offered; a look now and then, because copies may refuse.
+    /// Sleeps while it cannot be offered. It wakes from time to time, because instances may refuse.
     fn wait_for_change(&mut self) {
         let now_ns = monotonic_ns();
         let no_route_ns = self
@@ -382,7 +382,7 @@ impl RemoteCall {
         self.with_place(|table, offer| table.wait_for_change(offer, Duration::from_nanos(until_ns - now_ns)));
     }
 
-    /// It waits as what it offers next.
+    /// Waits in the line of the request that it offers next.
     fn with_place<T>(&mut self, wait: impl FnOnce(&UsedTable, &mut RemoteOffer) -> T) -> T {
         let mut offer = RemoteOffer { target: self.target(), ..self.terms.offer };
         let waited = wait(&self.to.table, &mut offer);
@@ -390,13 +390,13 @@ impl RemoteCall {
         waited
     }
 
-    /// The end if it is there.
+    /// Returns the end if it has come.
     pub(crate) fn try_end(&mut self, reply: &mut Vec<u8>) -> Option<Result<(), CallError>> {
         loop {
             match self.try_offer() {
                 Ok(true) => {}
                 Ok(false) => {
-                    // Who comes later does not overtake it.
+                    // Enters the line, so that later calls do not overtake it.
                     self.with_place(|table, offer| table.stand_in_line(offer));
                     return None;
                 }
@@ -417,7 +417,7 @@ impl RemoteCall {
         }
     }
 
-    /// The end, or the task is woken when there may be one.
+    /// Returns the end, or has the task woken when there may be one.
     pub(crate) fn poll(&mut self, task: &Context<'_>, reply: &mut Vec<u8>) -> Poll<Result<(), CallError>> {
         loop {
             match self.try_offer() {
@@ -437,7 +437,7 @@ impl RemoteCall {
         }
     }
 
-    /// What the end means; `None` if it goes on elsewhere.
+    /// Interprets the end of an attempt; `None` if the call goes on.
     fn conclude(&mut self, ended: AttemptEnd, reply: &[u8]) -> Option<Result<(), CallError>> {
         if ended == AttemptEnd::Answered(Status::Reply) && self.note_reply_version() {
             self.count_as(End::Replied);
@@ -447,7 +447,7 @@ impl RemoteCall {
         self.conclude_without_reply(ended, reply).map(Err)
     }
 
-    /// False if its copy says that it is of a version that there is not.
+    /// Notes the version of the reply. False if the instance names a version that does not exist.
     #[inline]
     fn note_reply_version(&mut self) -> bool {
         if let State::Offered(attempt) = &self.state
@@ -460,7 +460,7 @@ impl RemoteCall {
         true
     }
 
-    /// The version of the reply that it has ended with.
+    /// Version of the reply, after the end.
     pub(crate) const fn reply_version(&self) -> u32 {
         self.reply_version
     }
@@ -506,12 +506,12 @@ impl RemoteCall {
         };
         let error = self.ended(error);
         self.count_as(End::of(&error));
-        // What it had is given back: withdrawn, if a copy has it still.
+        // Gives the slot back; withdraws the request if an instance still has it.
         self.state = State::Over;
         Some(error)
     }
 
-    /// No copy had it: it waits for one as if it had not been offered, whatever the policy of repetitions.
+    /// Takes back a request that no instance has taken: it waits again as if never offered, whatever the retry policy.
     fn take_back(&mut self) -> Option<CallError> {
         let State::Offered(attempt) = &self.state else { return Some(self.over()) };
         let Some((_, user_headers, payload)) = attempt.request() else { return Some(self.lost(OVERWRITTEN)) };
@@ -521,7 +521,8 @@ impl RemoteCall {
         None
     }
 
-    /// An attempt was lost. `None` if the policy allows another: it is offered again, and waits for a slot or a copy as the first.
+    /// Handles a lost attempt. `None` if the policy allows a retry, which waits for a slot or an instance like the
+    /// first attempt.
     fn lose(&mut self, begun: bool, reason: Cow<'static, str>) -> Option<CallError> {
         let is_again = match self.terms.retry {
             Retry::Never => false,
@@ -550,14 +551,14 @@ impl RemoteCall {
         check_hop(&self.to.key.route, to, header.hops)?;
         let key = Arc::new(RouteKey { route: to.into(), ..(*self.to.key).clone() });
         if self.terms.wait_for_route.is_zero() && !self.to.routes.may_be_served(&key) {
-            // Before there is a table: handlers name what they like.
+            // Checked before a table is made: handlers may forward to any name.
             return Err(self.to.routes.nobody(&key).of_begun(to, self.attempts()));
         }
         let table = self.to.routes.table(&key).map_err(|error| error.of_begun(to, self.attempts()))?;
         self.count_as(End::Forwarded);
         self.loss = None;
         self.attempts_before = self.attempts();
-        // What it had is given back before its table goes.
+        // The slot is given back before its table goes.
         self.state = State::Over;
         (self.to.key, self.to.table) = (key, table);
         let header = RequestHeader { hops: header.hops + 1, attempt: 0, ..self.terms.offer.header };

@@ -1,4 +1,4 @@
-//! Where routes are served: [`LocalRoutes`] in this process, [`RemoteRoutes`] in others.
+//! Lookup of served routes: [`LocalRoutes`] in this process, [`RemoteRoutes`] in others.
 
 use crate::local::LocalRoute;
 use crate::message::Message;
@@ -15,77 +15,78 @@ use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::task::Waker;
 use std::time::Duration;
 
-/// How long what comes first to a route, a call, a broadcast or a forwarded request, waits for the copies that are there.
+/// Longest wait for discovery of the first call, broadcast or forward to a route.
 pub(crate) const SETTLE_MAX: Duration = Duration::from_secs(1);
 
-/// A route with the types that it is called with.
+/// A route with the types of its caller.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RouteKey {
     pub(crate) route: Arc<str>,
     pub(crate) request: TypeKey,
     pub(crate) reply: TypeKey,
-    /// Its calls come over a bridge already: no copy that stands for instances elsewhere takes them.
+    /// Requests arrived through a relay already, so no relay may take them again.
     pub(crate) is_relayed: bool,
 }
 
-/// The tables of this process. Implemented by the domain.
+/// Call tables of this process. Implemented by the domain.
 pub(crate) trait RemoteRoutes: Send + Sync {
-    /// The table of a route, made and offered to the copies that there are if it is asked for the first time.
+    /// Table of a route. The first call creates it and offers it to the instances.
     fn table(&self, key: &RouteKey) -> Result<Arc<UsedTable>, CallError>;
 
-    /// Looks for the copies that there are.
+    /// Starts discovery of instances.
     fn discover(&self, route: &str) -> Result<(), CallError>;
 
-    /// False if a table would be made for nobody: every copy that was there at the beginning has told its routes, and none that is
-    /// there now has this one.
+    /// False if no process can serve the route: every process present at the start has announced its routes, and no
+    /// current one has this route.
     fn may_be_served(&self, key: &RouteKey) -> bool;
 
-    /// Counters for the calls of a route without a table.
+    /// Counters for calls of a route without a table.
     fn tableless_counters(&self, route: &str) -> Option<TablelessCounters>;
 
-    /// Whether every copy that was there at the beginning has told its routes.
+    /// Reports whether every process present at the start has announced its routes.
     fn is_discovered(&self) -> bool;
 
-    /// Whether a copy is known that serves this route and takes requests.
+    /// Reports whether a known instance of this route takes requests.
     fn knows_copy(&self, route: &str) -> bool;
 
-    /// Whether a copy that takes requests has the table.
+    /// Reports whether an instance that takes requests has attached the table.
     fn has_copy(&self, key: &RouteKey) -> bool;
 
-    /// The tasks that are woken when a copy has told something, has answered or has gone, and when the domain is closed.
+    /// Tasks to wake when an instance announces something, answers or goes, and when the domain is closed.
     fn news(&self) -> &Arc<WakerSet>;
 
-    /// Whether every copy that was there when the table was made has answered.
+    /// Reports whether every instance present when the table was made has answered.
     fn is_settled(&self, key: &RouteKey) -> bool;
 
-    /// How a call ends that no copy may take: copies have refused the table, or there may be one that is not known, or there is none.
+    /// Error of a call that no instance can take: they refused the table, or an unknown one may exist, or there is
+    /// none.
     fn nobody(&self, key: &RouteKey) -> CallError;
 
-    /// Processes that serve, and have not said what.
+    /// Serving processes that have not announced their routes.
     fn unheard(&self) -> Vec<u32>;
 
-    /// Processes of copies that the table was offered to, and that have not answered.
+    /// Processes that were offered the table and have not answered.
     fn unanswering(&self, key: &RouteKey) -> Vec<u32>;
 
-    /// Processes that serve the route and have no table of it, as far as that is known: with why they have refused it for now, or `None` if
-    /// they have not answered.
+    /// Processes that serve the route without its table, as far as known: with the reason of a refusal that may pass,
+    /// or `None` if they have not answered.
     fn without_table(&self, key: &RouteKey) -> Vec<(u32, Option<CallError>)>;
 
-    /// The process id of a copy that is connected.
+    /// Process id of a connected instance.
     fn process_of(&self, copy: u32) -> Option<u32>;
 
-    /// Wakes the I/O thread, because a deadline is earlier than its sleep.
+    /// Wakes the I/O thread, because a deadline is earlier than the end of its sleep.
     fn wake(&self);
 }
 
-/// A table as callers and calls share it. The process frees the table after the last of them.
+/// A table shared by callers and calls. The process frees it after the last of them.
 pub(crate) struct UsedTable {
     table: Arc<RouteTable>,
     unused: Box<dyn Fn() + Send + Sync>,
 }
 
 impl UsedTable {
-    /// `unused` is called when nobody uses it any more.
+    /// `unused` is called when the last user is gone.
     pub(crate) fn new(table: Arc<RouteTable>, unused: impl Fn() + Send + Sync + 'static) -> Self {
         Self { table, unused: Box::new(unused) }
     }
@@ -105,27 +106,27 @@ impl Drop for UsedTable {
     }
 }
 
-/// Starts the workers of a route, or says why there is none.
+/// Starts the workers of a route, or returns why there are none.
 type Start = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
-/// A route of this process, whatever its types.
+/// A route of this process, with its types erased.
 struct Served {
     route: Arc<dyn Any + Send + Sync>,
     shapes: Shapes,
-    /// Starts its workers, with the first caller.
+    /// Starts the workers, with the first caller.
     start: Start,
     is_started: Arc<Mutex<bool>>,
 }
 
-/// The routes that this process serves to itself, by name.
+/// Routes that this process serves to its own callers, by name.
 #[derive(Default)]
 pub(crate) struct LocalRoutes {
     routes: RwLock<HashMap<String, Served>>,
-    /// Counts changes, so that callers need not lock to see that there was none.
+    /// Number of changes, so that callers detect a change without the lock.
     version: AtomicU64,
-    /// The tasks that are woken when a route is served.
+    /// Tasks to wake when a route is served.
     wakers: Arc<WakerSet>,
-    /// Routes for notices that it serves, 255 for more.
+    /// Number of notice routes served, 255 for more.
     notices: AtomicU8,
 }
 
@@ -136,15 +137,14 @@ impl std::fmt::Debug for LocalRoutes {
 }
 
 impl LocalRoutes {
-    /// Counts changes.
     pub(crate) fn version(&self) -> u64 {
         // Acquire: pairs with the Release of a change.
         self.version.load(Ordering::Acquire)
     }
 
-    /// How many kinds of notices this process receives.
+    /// Number of notice types that this process receives.
     pub(crate) fn notices(&self) -> u8 {
-        // Relaxed: who has begun to receive them reads his own write.
+        // Relaxed: the thread that begins to receive notices reads its own write.
         self.notices.load(Ordering::Relaxed)
     }
 
@@ -168,7 +168,7 @@ impl LocalRoutes {
                 let (local, start, is_started) =
                     (local.clone(), Arc::clone(&found.start), Arc::clone(&found.is_started));
                 drop(routes);
-                // Who comes meanwhile waits for the workers, too.
+                // Concurrent callers wait for the workers too.
                 let mut is_started = is_started.lock().expect("nobody panics with the lock");
                 if !*is_started {
                     start().map_err(|reason| CallError::Busy { route: route.to_owned(), reason })?;
@@ -180,7 +180,7 @@ impl LocalRoutes {
         }
     }
 
-    /// Serves it from now on; false if it is served already.
+    /// Serves the route from now on; false if it is served already.
     pub(crate) fn insert<Request: Message, Reply: Message>(
         &self,
         route: &str,
@@ -197,18 +197,17 @@ impl LocalRoutes {
         self.count_notices(&routes);
         self.version.fetch_add(1, Ordering::Release);
         drop(routes);
-        // Who looked before this stands there, who comes after it finds the route.
+        // A task that looked before is registered and woken; a later one finds the route.
         self.wakers.wake(route);
         true
     }
 
-    /// Wakes a task whenever the route is served here, until the result is dropped. To be asked for before the look that finds
-    /// nothing.
+    /// Wakes a task whenever the route is served here, until the result is dropped. Must be registered before the
+    /// lookup.
     pub(crate) fn wake_when_served(&self, route: &Arc<str>, task: Waker) -> WakerRegistration {
         self.wakers.enter(route, task)
     }
 
-    /// Serves it no more.
     pub(crate) fn remove(&self, route: &str) {
         let mut routes = self.routes.write().expect("nobody panics with the lock");
         let removed = routes.remove(route);
@@ -219,32 +218,31 @@ impl LocalRoutes {
     }
 }
 
-/// Tasks that wait for what becomes of routes.
+/// Tasks that wait for changes of routes.
 #[derive(Default)]
 pub(crate) struct WakerSet {
-    /// By their routes and numbers.
+    /// Keyed by route and number.
     tasks: Mutex<BTreeMap<(Arc<str>, u64), Waker>>,
     last: AtomicU64,
 }
 
 impl WakerSet {
-    /// Wakes a task at everything that comes, until the result is dropped.
+    /// Wakes a task at every change, until the result is dropped.
     pub(crate) fn enter(self: &Arc<Self>, route: &Arc<str>, task: Waker) -> WakerRegistration {
-        // Relaxed: only a number that nobody else has.
+        // Relaxed: only a unique number.
         let key = (Arc::clone(route), self.last.fetch_add(1, Ordering::Relaxed));
         self.lock().insert(key.clone(), task);
         WakerRegistration { set: Arc::clone(self), key }
     }
 
-    /// Wakes those that wait for this route.
+    /// Wakes the tasks of this route.
     fn wake(&self, route: &str) {
         let of_route = (route.into(), 0)..=(route.into(), u64::MAX);
         let woken: Vec<_> = self.lock().range(of_route).map(|(_, task)| task.clone()).collect();
-        // Without the lock: what is woken may call.
+        // Without the lock: a woken task may call.
         woken.into_iter().for_each(foreign::wake);
     }
 
-    /// Wakes all.
     pub(crate) fn wake_all(&self) {
         let woken: Vec<_> = self.lock().values().cloned().collect();
         woken.into_iter().for_each(foreign::wake);
@@ -254,14 +252,13 @@ impl WakerSet {
         self.tasks.lock().expect("nobody panics with the lock")
     }
 
-    /// How many wait.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.lock().len()
     }
 }
 
-/// A task that waits for what becomes of a route.
+/// Registration of a task in a [`WakerSet`], removed on drop.
 pub(crate) struct WakerRegistration {
     set: Arc<WakerSet>,
     key: (Arc<str>, u64),
@@ -270,12 +267,12 @@ pub(crate) struct WakerRegistration {
 impl Drop for WakerRegistration {
     fn drop(&mut self) {
         let task = self.set.lock().remove(&self.key);
-        // Without the lock: with it may go what waits itself.
+        // Without the lock: dropping a waker may drop another registration.
         drop(task);
     }
 }
 
-/// The error of a caller and a copy that mean different types by a route; `place` says where the copy is.
+/// Error of a caller and an instance that give a route different types; `place` names the instance's location.
 #[cold]
 pub(crate) fn mismatch(route: &str, caller: &Shapes, copy: &Shapes, place: &str) -> CallError {
     CallError::Mismatch {

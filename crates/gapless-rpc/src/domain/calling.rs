@@ -1,18 +1,19 @@
-//! [`Calling`]: the calling half of a domain: the tables of this process, and the copies that they are offered to.
+//! [`Calling`]: the calling half of a domain: the tables of this process, and the instances that they are offered to.
 //!
-//! The I/O thread tells of copies and routes; callers ask for tables. A table is offered to every copy that serves its route with
-//! types that both sides speak.
+//! The I/O thread reports instances and routes; callers ask for tables. A table is offered to every instance that
+//! serves its route with compatible types.
+//!
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `remote_routes` | what callers ask for |
-//! | `calling_side` | what the I/O thread tells |
-//! | `receivers` | receivers of notices, and the tables that are made for them |
-//! | `attaching` | a table is offered to a copy, in the types that both sides speak |
-//! | `unheard` | processes that serve here and have not said what |
-//! | `tables` | the tables: used, kept for a while, freed |
-//! | `changing` | copies are asked to suspend, resume or drain a route |
-//! | `showing` | where other processes see what is counted |
+//! | `remote_routes` | the interface for callers |
+//! | `calling_side` | the interface for the I/O thread |
+//! | `receivers` | receivers of notices, and the tables made for them |
+//! | `attaching` | the offer of a table to an instance, with the agreed types |
+//! | `unheard` | serving processes that have not announced their routes |
+//! | `tables` | lifetime of tables: used, kept for a while, freed |
+//! | `changing` | requests to instances to suspend, resume or drain a route |
+//! | `showing` | counters for other processes |
 
 mod attaching;
 mod calling_side;
@@ -38,52 +39,51 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
 use unheard::UnheardProcesses;
 
-/// How large the tables of a process are.
+/// Size of a process's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TableOptions {
     pub(crate) slots: u32,
     pub(crate) payload_length_max: usize,
 }
 
-/// The calling half of a domain.
 pub(crate) struct Calling {
     options: TableOptions,
-    /// For tables, which say when nobody uses them any more.
+    /// For tables, which report when their last user is gone.
     own: Weak<Self>,
-    /// Where counts are shown, by the I/O thread.
+    /// Directory of the counter files, written by the I/O thread.
     directory: PathBuf,
     process_name: Arc<str>,
     writer: Arc<CountersWriter>,
     io: Arc<OnceLock<IoHandle>>,
     state: Mutex<State>,
-    /// A copy has answered, or all have.
+    /// Signalled when an instance has answered, or all have.
     changed: Condvar,
-    /// Tasks that wait for that.
+    /// Tasks that wait for the same.
     news: Arc<WakerSet>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Every copy that was there at the beginning has told its routes.
+    /// Every process present at the start has announced its routes.
     is_discovered: bool,
     copies: BTreeMap<CopyNumber, KnownCopy>,
     unheard: UnheardProcesses,
-    /// The number of each table; a number is not used twice.
+    /// Number of each table, never reused.
     tables: HashMap<RouteKey, u64>,
     last_table: u64,
     attached: BTreeMap<u64, AttachedTable>,
     /// All tables, for the I/O thread.
     all: Arc<[Arc<RouteTable>]>,
-    /// Tables that nobody uses, with when that began, ns of the monotonic clock. Some may be used again.
+    /// Tables without users, with the time since when, ns of the monotonic clock. Some may be used again.
     unused: BTreeMap<u64, u64>,
-    /// When they are looked at next.
+    /// Time of the next check of unused tables, ns.
     unused_look_ns: u64,
-    /// When the first table is offered once more, ns of the monotonic clock.
+    /// Time at which the first table is offered again, ns of the monotonic clock.
     again_ns: Option<u64>,
-    /// The table of each attachment.
+    /// Table of each attachment.
     attachments: HashMap<u64, u64>,
     last_attachment: u64,
-    /// Routes that this process serves, by their tokens.
+    /// Routes that this process serves, by token.
     served: HashMap<u64, Weak<ServedCallers>>,
     last_served: u64,
 }
@@ -91,28 +91,28 @@ struct State {
 struct KnownCopy {
     process: Arc<PeerProcess>,
     routes: HashMap<String, RouteDescription>,
-    /// Routes for notices that it has told of, also those that it has withdrawn.
+    /// Number of notice routes that it has announced, including withdrawn ones.
     notices: usize,
 }
 
-/// A table, and the copies that have it.
+/// A table, and the instances that it was offered to.
 struct AttachedTable {
     key: RouteKey,
     table: Arc<RouteTable>,
-    /// Callers and calls; the table goes when there are none.
+    /// Callers and calls; the table is freed when there are none.
     users: Weak<UsedTable>,
     eventfd: Arc<OwnedFd>,
     copies: HashMap<CopyNumber, Attachment>,
-    /// Copies that it is offered to once more.
+    /// Instances that the table is offered to again.
     again: HashMap<CopyNumber, Again>,
-    /// It is of a process that may still tell that it receives notices.
+    /// The table belongs to a process that may still announce that it receives notices.
     awaits_receiver: bool,
 }
 
-/// When a table is offered to a copy once more.
+/// Time of the next offer of a table to an instance.
 #[derive(Default)]
 struct Again {
-    /// ns of the monotonic clock; `None` while there is no answer to the last time.
+    /// ns of the monotonic clock; `None` while the last offer has no answer.
     at_ns: Option<u64>,
     pause_ns: u64,
 }
@@ -124,10 +124,10 @@ impl AttachedTable {
 }
 
 enum Attachment {
-    /// It was offered under this number, and there is no answer yet.
+    /// Offered under this number, without an answer yet.
     Offered(u64),
     Attached(u64),
-    /// Both sides do not speak the same, or the copy does not want it.
+    /// The types do not match, or the instance refused.
     Refused(CallError),
 }
 
@@ -164,7 +164,7 @@ impl Calling {
         Arc::clone(&self.lock().all)
     }
 
-    /// There is news of copies.
+    /// Wakes all threads and tasks that wait for news of instances.
     fn tell(&self) {
         self.changed.notify_all();
         self.news.wake_all();
@@ -176,8 +176,8 @@ impl Calling {
         self.tell();
     }
 
-    /// From now on the tasks of a route, and handlers that wait for the ends of their calls, are woken when callers write its
-    /// eventfd. The token takes that back.
+    /// Has the I/O thread wake a route's tasks, and handlers that wait for cancellation, when callers write the route's
+    /// eventfd. The token undoes it.
     pub(crate) fn register_served(&self, served: &Arc<ServedCallers>) -> std::io::Result<u64> {
         let eventfd = Arc::new(served.eventfd().try_clone()?);
         let mut state = self.lock();
@@ -193,14 +193,14 @@ impl Calling {
 
     pub(crate) fn unregister_served(&self, token: u64) {
         let served = self.lock().served.remove(&token);
-        // Tasks may be at work for longer.
+        // Tasks may run for longer.
         served.and_then(|served| served.upgrade()).iter().for_each(|served| served.watching().deafen());
         if let Some(io) = self.io() {
             io.unregister_completion(token);
         }
     }
 
-    /// What the copies that are known serve: each with its process.
+    /// Routes that known instances serve, each with its process.
     pub(crate) fn routes(&self) -> Vec<(Arc<PeerProcess>, RouteDescription)> {
         let state = self.lock();
         let of_copy = |copy: &KnownCopy| {
@@ -210,7 +210,8 @@ impl Calling {
         state.copies.values().flat_map(of_copy).collect()
     }
 
-    /// Waits until every copy that was there at the beginning has told its routes, and those that do not answer now, or for `timeout`.
+    /// Waits until every process present at the start has announced its routes, and those in `answering`, or for
+    /// `timeout`.
     pub(crate) fn wait_until_discovered(&self, answering: &[u32], timeout: Duration) {
         self.wait_until(timeout, |state| {
             let has_told = |process_id: &u32| {

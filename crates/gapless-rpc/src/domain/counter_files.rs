@@ -1,9 +1,10 @@
-//! [`read_domain`]: what the copies of a domain count, and the processes that call, read from their files without their help; and the
-//! files' names and end.
+//! [`read_domain`]: counters of a domain's instances and callers, read from their files without their help. Also the
+//! names and the cleanup of these files.
 //!
-//! Each copy of a route has a file in the domain's directory, and each process one for each route that it calls, locked while its process
-//! lives and written by its I/O thread after a quarter of a second at the latest, where it is not idle. It goes with the copy or the
-//! caller; those of the dead are not shown, and removed by the next process that opens the domain.
+//! Each instance of a route has a file in the domain's directory, and each process has one for each route that it
+//! calls. A file is locked while its process lives. The I/O thread writes it within a quarter of a second, unless idle.
+//! It goes with the instance or the caller. Files of dead processes are not shown; the next process that opens the
+//! domain removes them.
 
 use crate::error::RpcError;
 use crate::remote::table::CallStatistics;
@@ -18,69 +19,69 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Of copies, and of processes that call.
+/// Prefixes for instances and for callers.
 const PREFIXES: [&str; 2] = ["route-", "calls-"];
 const ENDING: &str = ".counters";
-/// A file that is not at its place yet is that of a dead process when it is so old.
+/// Age after which a file without its final name belongs to a dead process.
 const DRAFT_AGE: Duration = Duration::from_secs(60);
 
-/// What one copy of a route counts.
+/// Counters of one instance of a route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyReading {
-    /// The route.
+    /// Name of the route.
     pub route: String,
-    /// The copy's process.
+    /// Process id of the instance.
     pub process_id: u32,
-    /// The name that the process has given itself; nobody has checked it.
+    /// Name that the process gave itself, not verified.
     pub process_name: Option<String>,
-    /// What it counts.
+    /// Counters.
     pub statistics: CopyStatistics,
 }
 
-/// What one process counts of its calls of a route to other processes.
+/// Counters of one process's calls of a route to other processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallReading {
-    /// The route.
+    /// Name of the route.
     pub route: String,
-    /// The process that calls.
+    /// Process id of the caller.
     pub process_id: u32,
-    /// The name that it has given itself; nobody has checked it.
+    /// Name that the process gave itself, not verified.
     pub process_name: Option<String>,
-    /// What it counts.
+    /// Counters.
     pub statistics: CallStatistics,
 }
 
-/// Counters that should be there and cannot be read.
+/// A counter file that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnreadableCounters {
-    /// Their file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What is wrong with it, in words that do not name it.
+    /// Description of the problem, without the path.
     pub reason: String,
 }
 
 impl std::fmt::Display for UnreadableCounters {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The end of a line may be cut off.
+        // The name comes last, because the end of a line may be cut off.
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         write!(f, "counters cannot be read: {} ({name})", self.reason)
     }
 }
 
-/// The counts of the living processes of a domain.
+/// Counters of the living processes of a domain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DomainReading {
-    /// Of copies, by route and process.
+    /// Instances, by route and process.
     pub copies: Vec<CopyReading>,
-    /// Of processes that call, by route and process.
+    /// Callers, by route and process.
     pub calls: Vec<CallReading>,
-    /// What is missing above.
+    /// Files missing from the other lists.
     pub unreadable: Vec<UnreadableCounters>,
 }
 
-/// A name that no file has, for counters of that side.
+/// Unused file name for counters of that side.
 pub(super) fn new_path(directory: &Path, side: Side) -> PathBuf {
     directory.join(format!("{}{:032x}{ENDING}", prefix(side), gapless_transport::token::random_token()))
 }
@@ -96,11 +97,11 @@ fn is_of(path: &Path, side: Side) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix(side)))
 }
 
-/// Reads the counts of the living processes that use a domain's directory. They are up to a quarter of a second old, or older while a
-/// process is stopped or the machine is overloaded. Files of other users are left out.
+/// Reads the counters of the living processes in a domain's directory. They are up to a quarter of a second old, or
+/// older while a process is stopped or the machine is overloaded. Files of other users are left out.
 ///
 /// # Errors
-/// A directory that cannot be listed.
+/// The directory cannot be listed.
 pub fn read_domain(directory: &Path) -> Result<DomainReading, RpcError> {
     let (mut copies, mut calls, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
     for path in files(directory)?.into_iter().filter(|path| path.to_string_lossy().ends_with(ENDING)) {
@@ -128,10 +129,10 @@ pub fn read_domain(directory: &Path) -> Result<DomainReading, RpcError> {
     Ok(DomainReading { copies, calls, unreadable })
 }
 
-/// A route, a process and what that counts.
+/// Route, process id and counters.
 type Found = (String, u32, Vec<(String, u64)>);
 
-/// A process has a file for each pair of types that it calls a route with.
+/// Merges the files of a process that calls a route with several pairs of types.
 fn together(calls: Vec<Found>) -> Vec<Found> {
     let mut together: Vec<Found> = Vec::new();
     for (route, process_id, counters) in calls {
@@ -143,14 +144,14 @@ fn together(calls: Vec<Found>) -> Vec<Found> {
     together
 }
 
-/// What a living process has counted; none if it is dead, the file gone meanwhile, or nobody's or another user's.
+/// Reads the counters of a living process. `None` if it is dead, the file has gone, or it belongs to another user.
 ///
 /// # Errors
-/// Why it cannot be read.
+/// The reason why the file cannot be read.
 fn read(path: &Path, side: Side) -> Result<Option<Found>, String> {
     match std::fs::symlink_metadata(path) {
         Ok(there) if there.uid() != geteuid().as_raw() => return Ok(None),
-        // No copy has made it, dead or alive: it may stand in the place of what a living one has made.
+        // No instance creates this; it may have replaced the file of a living one.
         Ok(there) if !there.is_file() => return Err("what is there is not a file".to_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Ok(_) | Err(_) => {}
@@ -168,7 +169,7 @@ fn read(path: &Path, side: Side) -> Result<Option<Found>, String> {
             Some(route) => Ok(Some((route, process_id, counters))),
             None => Err("damaged: it names no route".to_owned()),
         },
-        // It may have gone with its copy meanwhile.
+        // The file may have gone with its instance meanwhile.
         Err(_) if !path.exists() => Ok(None),
         Err(Error::CountersDamaged { position, expected, found, .. }) => {
             Err(format!("damaged at byte {position}: expected {expected}, found {found}"))
@@ -178,7 +179,7 @@ fn read(path: &Path, side: Side) -> Result<Option<Found>, String> {
     }
 }
 
-/// Removes the files of the dead.
+/// Removes the files of dead processes.
 pub(super) fn sweep(directory: &Path) -> Result<(), RpcError> {
     let files = files(directory)?;
     let failed = RpcError::system(format!("opening the domain {}", directory.display()));
@@ -188,10 +189,10 @@ pub(super) fn sweep(directory: &Path) -> Result<(), RpcError> {
         let is_draft = !path.to_string_lossy().ends_with(ENDING);
         let Ok(metadata) = file.metadata() else { continue };
         let is_old = metadata.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age >= DRAFT_AGE));
-        // Its owner locks a draft a moment after it has made it, and would find it locked.
+        // The owner locks a draft right after creating it, and must not find it locked.
         let may_look = is_old || !is_draft;
         if may_look && file_lock::try_lock(&file).is_ok_and(|is_taken| is_taken) {
-            // A name is never used again, so nobody else's is removed.
+            // A name is never used again, so this cannot remove another file.
             let _ = path.file_name().map(|name| folder.remove(name));
         }
     }
@@ -211,10 +212,10 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>, RpcError> {
     Ok(files)
 }
 
-/// Whether the process of a file is dead.
+/// Reports whether the process of a file is dead.
 ///
 /// # Errors
-/// A file that has gone, or cannot be opened.
+/// The file has gone, or cannot be opened.
 fn is_unlocked(path: &Path) -> io::Result<bool> {
     let file = checked_file::open(path)?;
     let is_unlocked = !file_lock::is_locked(&file)?;
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_removes_the_files_of_the_dead_hinders_nobody_who_makes_one() {
+    fn sweep_spares_files_being_made() {
         let directory = tempfile::tempdir().unwrap();
         let is_over = AtomicBool::new(false);
         std::thread::scope(|threads| {
@@ -266,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_process_calls_itself_it_counts() {
+    fn any_process_name_can_be_counted() {
         let directory = tempfile::tempdir().unwrap();
         for (name, expected) in [("fraud.1", "fraud.1"), ("", ""), ("a\nb\0", "ab"), (&"é".repeat(64), &"é".repeat(56))]
         {
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_hides_nothing_and_is_named_with_its_reason() {
+    fn unreadable_file_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let read = || read_domain(directory.path()).unwrap();
         let _whole = counters(directory.path(), "whole");
@@ -287,7 +288,7 @@ mod tests {
             (|path| file(path).set_len(0).unwrap(), "found 0 bytes"),
             (|path| file(path).set_len(5_000).unwrap(), "found 5000 bytes"),
             (|path| std::fs::write(path, vec![0xff; 70_000]).unwrap(), "magic"),
-            // In the place of `route:`.
+            // Overwrites `route:`.
             (|path| file(path).write_all_at(b"other:", 132).unwrap(), "names no route"),
             (|path| std::fs::remove_file(path).and_then(|()| std::fs::create_dir(path)).unwrap(), "not a file"),
             (
@@ -309,8 +310,8 @@ mod tests {
             assert!(said.contains(expected) && said.contains(name), "{said}");
             drop(counters);
         }
-        // What nobody has locked is nobody's, or that of one that is dead.
+        // An unlocked file belongs to no living process.
         std::fs::write(new_path(directory.path(), Side::Caller), "nothing").unwrap();
-        assert_eq!(read().unreadable.len(), 2, "what is no file stays");
+        assert_eq!(read().unreadable.len(), 2, "a directory is still reported");
     }
 }

@@ -1,12 +1,13 @@
-//! The domain that the environment of a process names.
+//! The domain named by the environment of a process.
 
 use super::opening::{Domain, DomainOptions};
 use crate::error::RpcError;
 use gapless_registry::Place;
 
 impl Domain {
-    /// Opens the domain that the variable `GAPLESS_DOMAIN` names, a directory if it begins with a slash; without the variable the domain
-    /// `default_name` of this user. A supervisor sets the variable, so a program that opens its domain so joins that of its supervisor.
+    /// Opens the domain that the variable `GAPLESS_DOMAIN` names, a directory if it begins with a slash; without the
+    /// variable, this user's domain `default_name`. A supervisor sets the variable, so that its programs join its
+    /// domain.
     ///
     /// # Errors
     /// As [`Domain::open`].

@@ -1,4 +1,4 @@
-//! Where a handler's request goes on to that came from this process: to a route here, or else to other processes.
+//! Forwarding of a request from this process: to a route here, or else to other processes.
 
 use super::membership::Shared;
 use crate::caller::{CallerOptions, Reach};
@@ -8,7 +8,7 @@ use crate::outcome::CallError;
 use gapless_agent::foreign::caught;
 use std::sync::Arc;
 
-/// For a route whose handlers forward. A request is kept as its bytes make it anew: handlers take the value itself.
+/// Hook for a route whose handlers forward. Handlers consume the request value, so it is rebuilt from its bytes.
 pub(super) fn of<Request: Message, Reply: Message>(domain: &Arc<Shared>) -> Forwarding<Request, Reply> {
     let domain = Arc::downgrade(domain);
     let hook = move |forwarded: Forwarded<Request, Reply>| match domain.upgrade() {
@@ -24,7 +24,7 @@ fn made_anew<Request: Message>(request: &Request) -> Option<Request> {
         request.encode(&mut bytes).ok()?;
         Request::decode(&bytes).ok()
     };
-    // Its handler is called, whatever becomes of this.
+    // A panic here must not keep the handler from running.
     caught(made).ok().flatten()
 }
 
@@ -41,7 +41,7 @@ fn go_on<Request: Message, Reply: Message>(domain: &Arc<Shared>, forwarded: Forw
     }
 }
 
-/// It is a call of this process then, with what is left of its time.
+/// Calls another process, with the remaining time of the call.
 fn go_elsewhere<Request: Message, Reply: Message>(domain: &Arc<Shared>, forwarded: Forwarded<Request, Reply>) {
     let Forwarded { route, request, answer } = forwarded;
     let options = CallerOptions { reach: Reach::OtherProcesses, ..CallerOptions::default() };
@@ -53,9 +53,9 @@ fn go_elsewhere<Request: Message, Reply: Message>(domain: &Arc<Shared>, forwarde
         }
     };
     let (options, span) = (answer.offer().options(), answer.offer().span().cloned());
-    // What goes on belongs to the call.
+    // The forward belongs to the span of the call.
     let _entered = span.as_ref().map(tracing::Span::enter);
-    // A call also where nobody waits for its end: to send it might wait for a slot, on the thread of a task.
+    // A call even for one-way requests: a send might block for a slot, on the thread of a task.
     caller.start_with(request, &options).on_end(move |outcome| {
         if let (true, Err(error)) = (answer.is_one_way(), &outcome) {
             tracing::debug!(route, %error, "what nobody waits for does not go on");

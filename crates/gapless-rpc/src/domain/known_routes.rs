@@ -1,4 +1,4 @@
-//! [`KnownRoute`]: what other processes serve, as far as this one knows, or finds out by asking them.
+//! [`KnownRoute`]: routes of other processes, as far as this process knows or learns by asking.
 
 use super::calling::identity_of;
 use super::opening::Domain;
@@ -9,51 +9,52 @@ use gapless_registry::{Answers, DomainDirectory, Instance, PeerProcess, Place, R
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long a process has to answer.
+/// Longest time for a process to answer.
 const ANSWER_MAX: Duration = Duration::from_millis(500);
 
-/// A route that a copy of another process serves.
+/// A route served by an instance in another process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownRoute {
-    /// Its name.
+    /// Name of the route.
     pub route: String,
-    /// Whether the copy takes calls.
+    /// State of the instance.
     pub state: KnownRouteState,
-    /// The copy's process id.
+    /// Process id of the instance.
     pub process_id: u32,
-    /// The name that the process gave itself; `None` if the process has told nothing.
+    /// Name that the process gave itself; `None` without an announcement.
     pub process_name: Option<String>,
     /// The application's version of the route.
     pub version: String,
-    /// Pairs of name and value by which the application describes the route.
+    /// Metadata of the application, as pairs of name and value.
     pub metadata: Vec<(String, String)>,
-    /// The types of request and reply, displayed as `Order v2`; `None` if the process has told nothing.
+    /// Types of request and reply, displayed as `Order v2`; `None` without an announcement.
     pub types: Option<(TypeDescription, TypeDescription)>,
-    /// Threads or tasks that serve it in that copy; 0 if the process has told nothing.
+    /// Number of threads or tasks that serve it in this instance; 0 without an announcement.
     pub workers: u32,
-    /// The copy's number, the same for every process of the domain, by which keys are shared out; 0 if the process has told nothing.
+    /// Number of the instance, the same for every process of the domain, used to distribute keys; 0 without an
+    /// announcement.
     pub identity: u64,
-    /// The instances elsewhere that the copy stands for ([`crate::relay`]); none for an ordinary copy.
+    /// Instances in other domains that this one relays to ([`crate::relay`]); empty for an ordinary instance.
     pub stands_for: Vec<Instance>,
 }
 
-/// The state of a copy of a route.
+/// State of an instance of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownRouteState {
-    /// It takes calls.
+    /// Takes calls.
     Open,
-    /// It takes no calls until it is resumed.
+    /// Takes no calls until it is resumed.
     Suspended,
-    /// It takes no calls, and finishes those that have begun.
+    /// Takes no calls, and finishes those that have begun.
     Draining,
-    /// It was drained by [`Domain::drain_route`], or has gone meanwhile.
+    /// Drained by [`Domain::drain_route`], or gone meanwhile.
     Gone,
-    /// Its process lives and does not answer.
+    /// The process is alive and does not answer.
     NotAnswering,
 }
 
 impl KnownRouteState {
-    /// In words: `open`, `suspended`, `draining`, `gone` or `not answering`.
+    /// Text form: `open`, `suspended`, `draining`, `gone` or `not answering`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -66,17 +67,17 @@ impl KnownRouteState {
     }
 }
 
-/// The routes of other processes, by route and process, and the processes that do not answer.
+/// Routes of other processes, by route and process, and the processes that do not answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownRoutes {
-    /// The routes that are known. Those of a process that does not answer are [`KnownRouteState::NotAnswering`].
+    /// Known routes. Those of a process that does not answer are [`KnownRouteState::NotAnswering`].
     pub routes: Vec<KnownRoute>,
-    /// Process ids of the processes that serve, live and do not answer, in ascending order. Of some of them no route is known.
+    /// Process ids of living serving processes that do not answer, ascending. Some may have no known route.
     pub silent_processes: Vec<u32>,
 }
 
 impl KnownRoute {
-    /// A route that a process has told of.
+    /// A route that a process has announced.
     pub(super) fn new(process: &PeerProcess, route: RouteDescription) -> Self {
         Self {
             route: route.name,
@@ -97,14 +98,14 @@ impl KnownRoute {
         }
     }
 
-    /// A route that a process counts, which has told nothing and does not answer.
+    /// A route known only from the counters of a process that does not answer.
     fn of_silent(route: String, process_id: u32) -> Self {
         let (state, version, metadata) = (KnownRouteState::NotAnswering, String::new(), Vec::new());
         let (process_name, types, workers, identity, stands_for) = (None, None, 0, 0, Vec::new());
         Self { route, state, process_id, process_name, version, metadata, types, workers, identity, stands_for }
     }
 
-    /// True for a route of the library itself: one on which a process receives notices, or a bridge is asked for its status.
+    /// True for a route of the library itself, such as notices or the status of a bridge.
     #[must_use]
     pub fn is_hidden(&self) -> bool {
         self.route.starts_with(HIDDEN_PREFIX)
@@ -112,12 +113,12 @@ impl KnownRoute {
 }
 
 impl Domain {
-    /// The routes that other processes serve, as they are known after `timeout` at most. Each process is asked whether it answers now, for
-    /// half a second at most. The routes of a process that does not answer are those that it has told before; if it has told nothing,
-    /// those that it counts.
+    /// Routes of other processes, as known after `timeout` at most. Each process is asked for a sign of life, for half
+    /// a second at most. For a process that does not answer, the list has the routes announced before, or else those in
+    /// its counter files.
     ///
     /// # Errors
-    /// A directory that cannot be watched or listed; a process or a machine without descriptors.
+    /// The directory cannot be watched or listed, or the process or the machine has no descriptors left.
     pub fn routes(&self, timeout: Duration) -> Result<KnownRoutes, RpcError> {
         self.shared.check_process()?;
         let Some(machine) = &self.shared.machine else { return Ok(KnownRoutes::default()) };
@@ -141,8 +142,9 @@ impl Domain {
         Ok(KnownRoutes { routes, silent_processes })
     }
 
-    /// The routes that other processes have told of by now, since this process has begun to look ([`Domain::watch_routes`], a call), without
-    /// [hidden](KnownRoute::is_hidden) ones. Nobody is asked: the routes of a process that is stopped are as they were.
+    /// Routes that other processes have announced since this process began to look ([`Domain::watch_routes`], a call),
+    /// without [hidden](KnownRoute::is_hidden) ones. No process is asked: routes of a stopped process keep their last
+    /// state.
     #[must_use]
     pub fn offered_routes(&self) -> Vec<KnownRoute> {
         if self.shared.check_process().is_err() {
@@ -158,11 +160,11 @@ impl Domain {
         told.map(|(process, route)| KnownRoute::new(&process, route)).collect()
     }
 
-    /// The processes that serve in the domain of this directory, live, and do not answer within `timeout`, for a program that does not open
-    /// the domain.
+    /// Processes that serve in the domain of this directory, are alive, and do not answer within `timeout`; for a
+    /// program that does not open the domain.
     ///
     /// # Errors
-    /// A directory that is no domain of this user, or cannot be listed.
+    /// The directory is no domain of this user, or cannot be listed.
     pub fn silent_processes(directory: impl Into<PathBuf>, timeout: Duration) -> Result<Vec<u32>, RpcError> {
         let directory = DomainDirectory::open(&Place::Path(directory.into()), None)?;
         Ok(Answers::ask(&directory, None, timeout)?.silent)

@@ -1,4 +1,4 @@
-//! [`RouteWatch`]: a function is called when the routes of other processes change, for programs that supervise them.
+//! [`RouteWatch`]: a callback for changes of other processes' routes, for supervising programs.
 
 use super::opening::Domain;
 use crate::caller::routes::{RemoteRoutes as _, WakerRegistration};
@@ -6,7 +6,7 @@ use crate::error::RpcError;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
-/// A function that is told of changes, until this is dropped: [`Domain::watch_routes`].
+/// Registration of a callback for changes, until it is dropped: [`Domain::watch_routes`].
 #[must_use = "nobody is told any more when this is dropped"]
 pub struct RouteWatch {
     _registration: Option<WakerRegistration>,
@@ -19,11 +19,12 @@ impl std::fmt::Debug for RouteWatch {
 }
 
 impl Domain {
-    /// Calls `changed` whenever what other processes serve may have changed, or one of them has taken a caller's table, on the thread of the
-    /// domain: it must not sleep. [`Domain::offered_routes`] says what is served then. In a domain of one process it is never called.
+    /// Calls `changed` whenever the routes of other processes may have changed, or one of them has attached a caller's
+    /// table. It runs on the domain's thread and must not block. [`Domain::offered_routes`] then lists the routes. A
+    /// domain of one process never calls it.
     ///
     /// # Errors
-    /// A directory that cannot be watched.
+    /// The directory cannot be watched.
     pub fn watch_routes(&self, changed: impl Fn() + Send + Sync + 'static) -> Result<RouteWatch, RpcError> {
         self.shared.check_process()?;
         let Some(machine) = &self.shared.machine else { return Ok(RouteWatch { _registration: None }) };
@@ -32,13 +33,13 @@ impl Domain {
         Ok(RouteWatch { _registration: Some(registration) })
     }
 
-    /// The processes that serve here and have not said what: they are stopped or too busy, or have only just come.
+    /// Serving processes that have not announced their routes: stopped, overloaded, or just started.
     #[must_use]
     pub fn unheard_processes(&self) -> Vec<u32> {
         self.shared.machine.as_ref().map_or_else(Vec::new, |machine| machine.calling.unheard())
     }
 
-    /// Whether every process that served when this one began to look has told what it serves, or has let its time pass.
+    /// Reports whether every process present when this one began to look has announced its routes or has timed out.
     #[must_use]
     pub fn has_discovered(&self) -> bool {
         self.shared.machine.as_ref().is_none_or(|machine| machine.calling.is_discovered())

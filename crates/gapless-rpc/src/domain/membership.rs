@@ -1,4 +1,4 @@
-//! [`Shared`]: what this process has of a domain, for as long as somebody here uses it.
+//! [`Shared`]: this process's state of a domain, for as long as it is in use.
 
 use super::calling::Calling;
 use super::serving::Serving;
@@ -12,20 +12,20 @@ use gapless_registry::{IoHandle, IoThread};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What this process has of a domain.
+/// State of a domain in this process.
 pub(super) struct Shared {
     pub(super) name: String,
-    /// What this process calls itself.
+    /// Name of this process.
     pub(super) process_name: String,
-    /// When this process came into it, ns of the monotonic clock.
+    /// Time at which this process joined the domain, ns of the monotonic clock.
     pub(super) started_ns: u64,
     pub(super) local: Arc<LocalRoutes>,
     pub(super) machine: Option<Machine>,
-    /// The process that opened it: a child of that process is no member.
+    /// Process that opened it; a forked child is no member.
     pub(super) opened_by: ProcessMark,
 }
 
-/// What a domain of several processes has.
+/// State of a domain of several processes.
 pub(super) struct Machine {
     pub(super) directory: PathBuf,
     pub(super) io: IoHandle,
@@ -37,7 +37,7 @@ pub(super) struct Machine {
 }
 
 impl Shared {
-    /// A caller of a route. The domain stays open for as long as it lives.
+    /// Makes a caller, which keeps the domain open.
     pub(super) fn caller<Request: Message, Reply: Message>(
         self: &Arc<Self>,
         route: &str,
@@ -49,7 +49,7 @@ impl Shared {
         Caller::new(route.into(), options, Arc::clone(&self.local), remote, Arc::clone(self))
     }
 
-    /// An error in a child of the process that has opened the domain.
+    /// Fails in a forked child of the process that opened the domain.
     pub(super) fn check_process(&self) -> Result<(), RpcError> {
         if self.opened_by.is_here() {
             return Ok(());
@@ -63,7 +63,7 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         if !self.opened_by.is_here() {
-            // Its parent's, with threads and locks that are not here.
+            // Belongs to the parent, whose threads and locks do not exist here.
             return std::mem::forget((self.machine.take(), std::mem::take(&mut self.local)));
         }
         if let Some(machine) = &self.machine {

@@ -1,22 +1,23 @@
-//! [`Domain`]: where routes are served and called. Processes that open the same domain meet in it; one that is of this process alone
-//! meets nobody.
+//! [`Domain`]: the place where routes are served and called. Processes that open the same domain reach each other; a
+//! domain can also be private to one process.
+//!
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `opening` | [`Domain`]: opened, closed, asked for what is counted in it |
-//! | `environment` | the domain that the environment names |
+//! | `opening` | [`Domain`]: opening, closing and statistics |
+//! | `environment` | the domain named by the environment |
 //! | `known_routes` | [`KnownRoute`]: the routes of other processes |
-//! | `looking` | a function is called when the routes of other processes change |
-//! | `route_builder` | [`RouteBuilder`]: a route is offered |
-//! | `relaying` | a route is offered, and called, as bytes |
-//! | `served_route` | [`ServedRoute`]: it is suspended, drained, withdrawn |
-//! | `route_changes` | routes of other processes are suspended, resumed and drained |
-//! | `notices` | what a process tells those that have called it |
-//! | `forwarding` | where a handler's request goes on to |
-//! | `membership` | what this process has of a domain |
-//! | `counter_files` | [`read_domain`]: what copies and callers count, for other processes |
-//! | `calling` | the calling half: tables, and the copies that they are offered to |
-//! | `route_control` | what is done to a served route, by its own program or for another process |
+//! | `looking` | a callback for changes of other processes' routes |
+//! | `route_builder` | [`RouteBuilder`]: offers a route |
+//! | `relaying` | routes offered, and called, as bytes |
+//! | `served_route` | [`ServedRoute`]: suspend, drain, withdraw |
+//! | `route_changes` | suspend, resume and drain routes of other processes |
+//! | `notices` | messages from a process to its callers |
+//! | `forwarding` | forwards by handlers |
+//! | `membership` | this process's state of a domain |
+//! | `counter_files` | [`read_domain`]: counters of instances and callers, for other processes |
+//! | `calling` | the calling half: tables, and the instances that they are offered to |
+//! | `route_control` | state changes of a served route, by its own program or for another process |
 //! | `serving` | the serving half: routes, and the callers whose tables are attached |
 
 mod calling;

@@ -1,7 +1,7 @@
-//! Notices: what a process tells those that have called it, unasked and also after their calls.
+//! Notices: unsolicited messages from a process to its callers, also after their calls.
 //!
-//! A notice is a request without a reply to a route that each receiver serves under a name of its own: process id, when it came into
-//! the domain, and the notice's type. So nobody else gets it, and a later process with the same id neither.
+//! A notice is a one-way request to a route that each receiver serves under its own name: process id, time of joining
+//! the domain, and type of the notice. So neither another process nor a later one with the same id can get it.
 
 use super::opening::Domain;
 use super::route_builder::RouteBuilder;
@@ -19,14 +19,14 @@ use gapless_trace::Current;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Notices of this process that wait in it.
+/// Limit of queued notices within this process.
 const QUEUE_MAX: usize = 1024;
 
 impl Domain {
-    /// From now on, and until the result is dropped, this process receives notices of a type: `receive` gets them one after the
-    /// other, those of one sender in the order in which they were sent. Notices that this process sends itself have a thread of
-    /// their own. A process that begins with this before it calls is found by the notices that its call leads to. It serves then,
-    /// as with [`Domain::serve`]; a process that only its group lets into the domain cannot.
+    /// Receives notices of a type until the result is dropped. `receive` runs for one notice at a time; those of one
+    /// sender come in order. Notices within this process have a thread of their own. Register before the first call to
+    /// also get the notices that it causes. This serves a route as [`Domain::serve`] does, so a process that enters the
+    /// domain only by its group cannot.
     ///
     /// ```
     /// # mod gapless { pub use gapless_rpc as rpc; }
@@ -51,7 +51,7 @@ impl Domain {
     /// ```
     ///
     /// # Errors
-    /// A type that this process receives already; otherwise as [`RouteBuilder::handle`].
+    /// This process receives notices of that type already; otherwise as [`RouteBuilder::handle`].
     pub fn notices<Notice: Message>(
         &self,
         receive: impl Fn(Notice, &CallContext) + Send + Sync + 'static,
@@ -65,20 +65,21 @@ impl Domain {
         )
     }
 
-    /// Sends a notice to the process that has made a call ([`CallContext::caller_address`]). It waits neither for the receiver
-    /// nor for room: what is sent to a process that has not answered yet waits for it in its window. Once it is sent, nobody learns
-    /// what becomes of it. Inside a process the value moves, and nothing is encoded.
+    /// Sends a notice to a process that has made a call ([`CallContext::caller_address`]). Never blocks: notices for a
+    /// process that has not answered yet wait in its table. The outcome is not reported. Within a process the value
+    /// moves, without encoding.
     ///
     /// # Errors
-    /// [`CallError::NoRoute`]: that process has gone, or receives no notices of that type, as far as is known now;
-    /// [`CallError::Busy`]: as many as have room wait for it already (`DomainOptions::slots` of this process, 1,024 inside a process);
-    /// [`CallError::Mismatch`]: it means another type by the name; [`CallError::BadMessage`]; [`CallError::Unavailable`].
+    /// [`CallError::NoRoute`]: that process has gone, or receives no notices of that type, as far as known;
+    /// [`CallError::Busy`]: its queue is full (`DomainOptions::slots` of this process, 1,024 within a process);
+    /// [`CallError::Mismatch`]: the receiver has another type under that name; [`CallError::BadMessage`];
+    /// [`CallError::Unavailable`].
     pub fn notify<Notice: Message>(&self, to: &CallerAddress, notice: Notice) -> Result<(), CallError> {
         self.notify_until(to, notice, Duration::ZERO, 0)
     }
 
-    /// As [`Domain::notify`], but waits up to `timeout` on this thread: for the answer of a process that has not answered yet, and for
-    /// room. Inside a process it does not wait.
+    /// As [`Domain::notify`], but blocks this thread up to `timeout`, for the answer of a process that has not answered
+    /// yet and for room. Within a process it does not wait.
     ///
     /// # Errors
     /// As [`Domain::notify`]; [`CallError::Busy`] also if that process does not answer.
@@ -112,23 +113,22 @@ impl Domain {
         let options = CallerOptions { reach, ..CallerOptions::default() };
         let caller = self.shared.caller::<Notice, ()>(&route, options).map_err(|error| busy(error.to_string()))?;
         let caller = if machine.is_some() { caller.before_its_copy() } else { caller };
-        // Whether there is time left for the call in whose handler this is makes no difference.
+        // The deadline of the call being handled does not apply to the notice.
         let current = Current { deadline_ns: 0, ..Current::get() };
-        // Its table is made whether its process has said that it receives or not.
+        // Makes the table even before the process has announced that it receives notices.
         let wait_for_route = machine.map(|_| Duration::from_nanos(1));
         let options = CallOptions { timeout: None, wait_for_route, ..CallOptions::default() };
         current.enter(|| caller.send_until(notice, &options, until_ns))
     }
 
-    /// The address of this process for notices.
     fn address(&self) -> CallerAddress {
         CallerAddress { process_id: std::process::id(), started_ns: self.shared.started_ns, notices: 0 }
     }
 }
 
 impl CallContext {
-    /// Sends a notice to the caller: [`Domain::notify`] with [`CallContext::caller_address`] in the domain that the route is served
-    /// in. A handler needs no `Domain` for it, which would keep that open.
+    /// Sends a notice to the caller: [`Domain::notify`] with [`CallContext::caller_address`] in the route's domain. A
+    /// handler needs no `Domain`, which would keep the domain open.
     ///
     /// # Errors
     /// As [`Domain::notify`]; [`CallError::Closed`] if this process has left the domain.
@@ -138,7 +138,6 @@ impl CallContext {
     }
 }
 
-/// The route that a process serves for notices of a type.
 fn route_of<Notice: Message>(receiver: &CallerAddress) -> String {
     notice_route::of(receiver.process_id, receiver.started_ns, Notice::TYPE_NAME)
 }

@@ -1,4 +1,4 @@
-//! [`Domain`]: opened, closed, asked for what is counted in it.
+//! [`Domain`]: opening, closing and statistics.
 
 use super::calling::{Calling, TableOptions};
 use super::counter_files::{self, CallReading, CopyReading, DomainReading};
@@ -20,19 +20,20 @@ use std::time::Duration;
 /// Options of a domain, the same for all routes that this process calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainOptions {
-    /// The name that other processes see, at most 128 bytes. Without one it is the copy that a supervisor has started (`GAPLESS_COPY`, as
-    /// `calculator.1`), else the program's; a variable that is no name, being empty, longer or with control characters, counts as none.
+    /// Name shown to other processes, at most 128 bytes. By default the instance name from a supervisor
+    /// (`GAPLESS_COPY`, such as `calculator.1`), else the program's name. A variable that is empty, too long or
+    /// contains control characters is ignored.
     pub process_name: Option<String>,
-    /// Requests in flight at one time for each route that is called: a power of two, 1 to 4,096; 64 by default.
+    /// Requests in flight at one time for each called route: a power of two, 1 to 4,096; default 64.
     pub slots: u32,
-    /// Longest request or reply, bytes; up to 16 MiB, which is the default. Headers have room beside it. Memory is taken as it
-    /// is used.
+    /// Longest request or reply, bytes; up to 16 MiB, the default. Headers have separate room. Memory is allocated as
+    /// it is used.
     pub payload_length_max: usize,
-    /// The group whose processes may call what is served here. The domain needs a path of its own then.
+    /// Group whose processes may call the routes served here. The domain then needs a path of its own.
     pub group: Option<u32>,
-    /// Time from the first call or look until this process watches for others; those that begin to serve meanwhile are found at its
-    /// end. 0 by default. A process that ends before needs no watch, whose end takes the kernel 10 to 20 ms: `gapless call` has
-    /// 50 ms here.
+    /// Delay from the first call or look until this process watches for others; processes that begin to serve meanwhile
+    /// are found at its end. Default 0. A process that ends earlier never needs the watch, whose removal takes the
+    /// kernel 10 to 20 ms: `gapless call` uses 50 ms.
     pub watch_after: Duration,
 }
 
@@ -62,15 +63,15 @@ impl DomainOptions {
     }
 }
 
-/// A domain as this process has it. Clones are the same; when the last one is dropped, the process leaves it. A child that the process
-/// forks is no member: what it has of the domain is closed there, and to drop it does nothing; it opens the domain anew.
+/// A process's membership of a domain. Clones share it; the process leaves when the last one is dropped. A forked child
+/// is no member: its handles are closed, dropping them does nothing, and it must open the domain again.
 #[derive(Clone)]
 pub struct Domain {
     pub(super) shared: Arc<Shared>,
 }
 
 impl Domain {
-    /// A domain of this process alone: values move, and nothing is encoded.
+    /// Makes a domain private to this process: values move, without encoding.
     #[must_use]
     pub fn in_process(name: impl Into<String>) -> Self {
         let (process_name, started_ns, opened_by) = (default_process_name(), monotonic_ns(), ProcessMark::current());
@@ -78,16 +79,16 @@ impl Domain {
         Self { shared: Arc::new(Shared { name, process_name, started_ns, local, machine: None, opened_by }) }
     }
 
-    /// Opens the domain `name` of this user, or makes it: in `$XDG_RUNTIME_DIR/gapless`, else in `/tmp/gapless-USER`.
+    /// Opens the domain `name` of this user, or creates it: in `$XDG_RUNTIME_DIR/gapless`, else in `/tmp/gapless-USER`.
     ///
     /// # Errors
-    /// A name that no domain can have, options out of range, a directory that others may write to, a machine without threads or
-    /// descriptors.
+    /// The name is invalid, options are out of range, others may write to the directory, or the machine has no threads
+    /// or descriptors left.
     pub fn open(name: &str, options: DomainOptions) -> Result<Self, RpcError> {
         Self::open_at(name.to_owned(), &Place::Named(name.to_owned()), options)
     }
 
-    /// As [`Domain::open`], in a directory of one's own, which is made if only it itself is missing.
+    /// As [`Domain::open`], in the given directory. It is created if its parent exists.
     ///
     /// # Errors
     /// As [`Domain::open`].
@@ -118,29 +119,29 @@ impl Domain {
         Ok(Self { shared })
     }
 
-    /// Its name.
+    /// Name of the domain.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.shared.name
     }
 
-    /// Begins to describe a route that this process serves.
+    /// Starts the description of a route that this process serves.
     pub fn serve(&self, route: &str) -> RouteBuilder {
         RouteBuilder::new(Arc::clone(&self.shared), route)
     }
 
-    /// A caller of a route.
+    /// Makes a caller of a route.
     ///
     /// # Errors
-    /// A name that no route can have.
+    /// The name is invalid.
     pub fn caller<Request: Message, Reply: Message>(&self, route: &str) -> Result<Caller<Request, Reply>, RpcError> {
         self.caller_with(route, CallerOptions::default())
     }
 
-    /// A caller with options of its own.
+    /// Makes a caller with the given options.
     ///
     /// # Errors
-    /// As [`Domain::caller`], and an overflow that cannot be had.
+    /// As [`Domain::caller`], and an overflow queue that cannot be created.
     pub fn caller_with<Request: Message, Reply: Message>(
         &self,
         route: &str,
@@ -149,17 +150,17 @@ impl Domain {
         self.shared.caller(route, options)
     }
 
-    /// The counts of the living copies, of this process and others, read without their help; a copy that cannot be read is left out. The
-    /// counts of this process are as they are now; those of another are up to a quarter of a second old, or older while it is stopped or the
-    /// machine is overloaded. A domain of one process has none.
+    /// Statistics of the living instances in this process and others, read without their help; unreadable ones are left
+    /// out. Values of this process are current; those of others are up to a quarter of a second old, or older while one
+    /// is stopped or the machine is overloaded. A domain of one process has none.
     ///
     /// # Errors
-    /// A directory that cannot be listed.
+    /// The directory cannot be listed.
     pub fn copy_statistics(&self) -> Result<Vec<CopyReading>, RpcError> {
         self.counted().map(|counted| counted.copies)
     }
 
-    /// The counts that the living processes keep of their calls to other processes, this process included; otherwise as
+    /// Statistics of the living processes' calls to other processes, this process included; otherwise as
     /// [`Domain::copy_statistics`].
     ///
     /// # Errors
@@ -175,10 +176,10 @@ impl Domain {
         counter_files::read_domain(&machine.directory)
     }
 
-    /// The directory in which [`Domain::open`] finds or makes the domain of this name, for a program that does not open it.
+    /// Directory of the domain of this name, for a program that does not open it.
     ///
     /// # Errors
-    /// A name that no domain can have.
+    /// The name is invalid.
     pub fn directory_of(name: &str) -> Result<PathBuf, RpcError> {
         Ok(DomainDirectory::path_of_name(name)?)
     }

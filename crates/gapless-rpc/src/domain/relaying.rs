@@ -1,5 +1,5 @@
-//! [`OfferedRelay`]: a route that this process serves to others as bytes, for instances elsewhere. [`Relay`](crate::relay::Relay) stands
-//! on it.
+//! [`OfferedRelay`]: a route that this process serves as bytes, for instances in other domains.
+//! [`Relay`](crate::relay::Relay) builds on it.
 
 use super::membership::Shared;
 use super::opening::Domain;
@@ -19,25 +19,25 @@ use gapless_log::Bell;
 use gapless_registry::RouteDescription;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of the name of a type that another program has described, at most.
+/// Longest type name in another program's description, bytes.
 const TYPE_NAME_LENGTH_MAX: usize = 1024;
 
-/// A route that is offered as bytes, until this is dropped.
+/// A route offered as bytes, until this is dropped.
 pub(crate) struct OfferedRelay {
     domain: Arc<Shared>,
     control: Arc<RouteControl>,
     served: Arc<ServedCallers>,
-    /// Of the route's eventfd.
+    /// Token of the route's eventfd.
     token: u64,
     counters: Arc<CopyCounters>,
     description: Mutex<RouteDescription>,
 }
 
 impl Domain {
-    /// Offers a route to other processes, whatever their types are.
+    /// Offers a route to other processes, for callers of any types.
     ///
     /// # Errors
-    /// As of [`RelayBuilder::open`](crate::relay::RelayBuilder::open).
+    /// As for [`RelayBuilder::open`](crate::relay::RelayBuilder::open).
     pub(crate) fn offer_relay(&self, description: RouteDescription) -> Result<OfferedRelay, RpcError> {
         let domain = &self.shared;
         domain.check_process()?;
@@ -61,7 +61,7 @@ impl Domain {
             states: Arc::clone(&control) as _,
             request: any_type(),
             reply: any_type(),
-            // The copy elsewhere writes the version that its caller here has agreed on.
+            // The instance in the other domain writes the version that its caller there has agreed on.
             reply_version: |_| Some(0),
             bell: Arc::new(passed_bell),
             eventfd: Arc::new(passed_eventfd),
@@ -82,10 +82,11 @@ impl Domain {
         Ok(OfferedRelay { domain, control, served, token, counters, description })
     }
 
-    /// A caller of a route in other processes, with requests and replies as bytes of types that another program has described.
+    /// Makes a caller of a route in other processes, with requests and replies as bytes of types that another program
+    /// has described.
     ///
     /// # Errors
-    /// As of [`Domain::relayed_caller`].
+    /// As for [`Domain::relayed_caller`].
     pub(crate) fn caller_of_described(
         &self,
         route: &str,
@@ -117,7 +118,7 @@ impl OfferedRelay {
         &self.counters
     }
 
-    /// Whether it takes requests, now or when it is resumed.
+    /// Reports whether it takes requests, now or after a resume.
     pub(crate) fn is_served(&self) -> bool {
         self.is_here() && self.control.is_served()
     }
@@ -126,22 +127,23 @@ impl OfferedRelay {
         self.domain.opened_by.is_here()
     }
 
-    /// What the copy says of itself, as JSON.
+    /// Description of the instance, as JSON.
     pub(crate) fn info(&self) -> String {
         info_of(&self.description.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Tells all callers what has changed of its description. A change that cannot be told is not made.
+    /// Announces a changed description to all callers. A change that cannot be announced is not made.
     pub(crate) fn change(&self, change: impl FnOnce(&mut RouteDescription)) -> Result<(), RpcError> {
         self.domain.check_process()?;
-        // Locked until it is told, so that the last one told is the last one made.
+        // Locked until it is announced, so that announcements keep the order of changes.
         let mut description = self.description.lock().unwrap_or_else(PoisonError::into_inner);
         let mut changed = description.clone();
         change(&mut changed);
         if changed == *description {
             return Ok(());
         }
-        // First what it takes more, so that no request is offered to a copy that does not look at it.
+        // Set before the announcement where it accepts more, so that no request is offered to an instance that ignores
+        // it.
         let is_stand_in = !changed.stands_for.is_empty();
         if !is_stand_in {
             self.served.set_stand_in(false);
@@ -153,7 +155,7 @@ impl OfferedRelay {
         Ok(())
     }
 
-    /// Takes nothing new from now on.
+    /// Takes no new requests from now on.
     pub(crate) fn drain(&self) {
         if self.is_here() {
             self.control.drain();
@@ -164,7 +166,7 @@ impl OfferedRelay {
 impl Drop for OfferedRelay {
     fn drop(&mut self) {
         if !self.is_here() {
-            // What it has is its parent's: nothing of it is touched here.
+            // Resources belong to the parent and stay untouched.
             return std::mem::forget((
                 Arc::clone(&self.served),
                 Arc::clone(&self.control),

@@ -1,4 +1,4 @@
-//! [`RouteBuilder`]: a route is offered.
+//! [`RouteBuilder`]: describes and offers a route.
 
 use super::forwarding;
 use super::membership::Shared;
@@ -30,10 +30,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
-/// Workers of a copy at most.
+/// Limit of workers per instance.
 const WORKERS_MAX: usize = 4096;
 
-/// The processes that may call a route.
+/// Processes that may call a route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ServeReach {
     /// This process and others.
@@ -96,66 +96,68 @@ impl RouteBuilder {
         }
     }
 
-    /// A route of the library itself, as of a bridge: its name begins with a `.`, it has no counter file, and it is shown and offered to
-    /// other machines to nobody who does not ask for it by name.
+    /// Marks a route of the library itself, such as that of a bridge: its name begins with a `.`, it has no counter
+    /// file, and it is listed or relayed only on request by name.
     pub const fn hidden(mut self) -> Self {
         self.is_hidden = true;
         self
     }
 
-    /// How many requests are handled at one time, 1 to 4,096; 1 by default. Calls of this process have as many workers of their own, which
-    /// are started with the first of them.
+    /// Number of requests handled concurrently, 1 to 4,096; default 1. Calls within this process have as many
+    /// additional workers, started with the first call.
     pub const fn workers(mut self, workers: usize) -> Self {
         self.workers = workers;
         self
     }
 
-    /// How workers wait for requests; [`Waiting::Park`] by default. Tasks ([`RouteBuilder::tasks`]) wait as their executor does.
+    /// How workers wait for requests; default [`Waiting::Park`]. Tasks ([`RouteBuilder::tasks`]) wait as their executor
+    /// does.
     pub const fn waiting(mut self, waiting: Waiting) -> Self {
         self.waiting = waiting;
         self
     }
 
-    /// The application's version of the route, for people.
+    /// The application's version of the route, for display.
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = version.into();
         self
     }
 
-    /// Something that the application says of it.
+    /// Adds a name and a value to the route's metadata.
     pub fn metadata(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.metadata.push((name.into(), value.into()));
         self
     }
 
-    /// The processes that may call it; [`ServeReach::Everyone`] by default.
+    /// Processes that may call it; default [`ServeReach::Everyone`].
     pub const fn reach(mut self, reach: ServeReach) -> Self {
         self.reach = reach;
         self
     }
 
-    /// Requests of this process that may wait in memory, for each class: 1 to 16,777,216; 65,536 by default.
+    /// Queue limit for requests of this process, for each class: 1 to 16,777,216; default 65,536.
     pub const fn queue_max(mut self, queue_max: usize) -> Self {
         self.queue_max = Some(queue_max);
         self
     }
 
-    /// Requests of this process beyond [`RouteBuilder::queue_max`] go, encoded, into a queue whose rest lies on disk, and come back in
-    /// the order of their class. Its limit, or a disk that does not keep up, is [`crate::CallError::Busy`]. The options' own notice
-    /// is not used.
+    /// Overflow for requests of this process beyond [`RouteBuilder::queue_max`]: they go, encoded, into a queue that
+    /// spills to disk, and come back in the order of their class. At its limit, or if the disk does not keep up, calls
+    /// end as [`crate::CallError::Busy`]. The notice in these options is not used.
     pub fn overflow(mut self, overflow: ElasticQueueOptions) -> Self {
         self.overflow = Some(overflow);
         self
     }
 
-    /// Its handlers may forward requests of this process, too, whose values they take: each is encoded and decoded once, to be kept.
+    /// Lets handlers also forward requests of this process. Handlers consume the value, so each request is encoded and
+    /// decoded once to keep it.
     pub const fn forwards(mut self) -> Self {
         self.forwards = true;
         self
     }
 
-    /// Looks at every call before its handler begins, which it may refuse, and after: calls and sends of this process and of others
-    /// alike. Of several the first that was added is asked first, and told last.
+    /// Adds a hook before each handler, which may refuse the call, and after it; for calls and one-way requests of all
+    /// processes. The first one added runs first before the handler and last after it.
     pub fn interceptor(mut self, interceptor: Arc<dyn ServerInterceptor>) -> Self {
         self.interceptors.push(interceptor);
         self
@@ -173,9 +175,10 @@ impl RouteBuilder {
         self
     }
 
-    /// Its workers are tasks of an executor, which `spawn` starts, for instance `|task| drop(runtime.spawn(task))`; without this
-    /// they are threads. If `spawn` panics, the route is not served: [`RpcError::Option`], or, for calls of this process, whose tasks
-    /// are started with the first of them, [`crate::CallError::Busy`], which says so, and then [`crate::CallError::NoRoute`].
+    /// Makes the workers tasks of an executor instead of threads. `spawn` starts them, for instance `|task|
+    /// drop(runtime.spawn(task))`. If `spawn` panics, the route is not served: [`RpcError::Option`]. For calls within
+    /// this process, whose tasks start with the first call, the error is [`crate::CallError::Busy`] with the reason,
+    /// and then [`crate::CallError::NoRoute`].
     pub fn tasks(mut self, spawn: impl Fn(Pin<Box<dyn Future<Output = ()> + Send>>) + Send + Sync + 'static) -> Self {
         self.spawn = Some(Arc::new(spawn));
         self
@@ -184,8 +187,8 @@ impl RouteBuilder {
     /// Offers the route.
     ///
     /// # Errors
-    /// A name that no route can have, a route that this process serves already, options out of range, a machine without threads,
-    /// memory or descriptors.
+    /// The name is invalid, this process serves the route already, options are out of range, or the machine has no
+    /// threads, memory or descriptors left.
     pub fn handle<Request: Message, Reply: Message>(
         mut self,
         handler: impl Fn(Request, &CallContext) -> Result<Reply, Rejection> + Send + Sync + 'static,
@@ -198,7 +201,7 @@ impl RouteBuilder {
         }))
     }
 
-    /// Offers the route with a handler that gives a future.
+    /// Offers the route with an asynchronous handler.
     ///
     /// # Errors
     /// As [`RouteBuilder::handle`].
@@ -246,13 +249,13 @@ impl RouteBuilder {
         Ok(served)
     }
 
-    /// Where requests of this process go that have no room; `refill` is told when they have come back.
+    /// Creates the overflow queue; it notifies `refill` when requests have come back.
     fn overflow_of(&self, refill: &Refill) -> Result<Option<Arc<ElasticQueue>>, RpcError> {
         let Some(options) = self.overflow.clone() else { return Ok(None) };
         Ok(Some(Arc::new(refill.queue(options)?)))
     }
 
-    /// For callers of this process. Its workers are started with the first caller.
+    /// Offers the route within this process. The first caller starts its workers.
     fn offer_here<Request: Message, Reply: Message>(
         &self,
         handler: &Handler<Request, Reply>,
@@ -353,7 +356,7 @@ impl RouteBuilder {
         route.control.set_remote(RemoteControl { served: Arc::clone(&served), io, serving });
         let control = Arc::downgrade(&route.control);
         let living = Living::new(move || control.upgrade().iter().for_each(|control| control.none_left()));
-        // Until it is announced, so that it is withdrawn after that.
+        // Held until the announcement, so that a withdrawal comes after it.
         let _alive = Living::enter(&living);
         let started = self.start_remote_workers(&served, &answering, &living);
         let token = started.and_then(|(workers, token)| {
@@ -403,7 +406,7 @@ impl RouteBuilder {
     }
 }
 
-/// Starts one worker for the calls of this process.
+/// Starts one worker for calls within this process.
 fn start_local_worker<Request: Message, Reply: Message>(
     local: &LocalRoute<Request, Reply>,
     (handler, counters): (Handler<Request, Reply>, Arc<CopyCounters>),
@@ -420,15 +423,15 @@ fn start_local_worker<Request: Message, Reply: Message>(
                 handler.answer_later(incoming, &counters).await;
             }
         });
-        // On the thread of the first who calls, whose affair it is not.
+        // A panic of `spawn` must not reach the first caller, on whose thread this runs.
         let spawned = caught(|| spawn(task));
         return spawned.map(|()| None).map_err(|panic| std::io::Error::other(format!("`tasks` panicked: {panic}")));
     }
     let local = local.clone();
     let run = move || {
         foreign::own_this_thread();
-        // Here: if the last worker of a route were dropped because there is no thread for it, that would end the route.
-        // None if the route has been drained by the others meanwhile.
+        // Created on the thread: dropping the last worker because a thread failed to start would end the route. `None`
+        // if the route has been drained meanwhile.
         let mut worker = local.worker();
         let _alive = alive;
         let _done = life.begin(number);
@@ -439,7 +442,7 @@ fn start_local_worker<Request: Message, Reply: Message>(
     std::thread::Builder::new().name(format!("gapless-local-{number}")).spawn(run).map(Some)
 }
 
-/// What a copy says of itself.
+/// Description of an instance, as JSON.
 pub(super) fn info_of(route: &RouteDescription) -> String {
     let metadata: serde_json::Map<String, serde_json::Value> =
         route.metadata.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();

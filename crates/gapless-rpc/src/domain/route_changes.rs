@@ -1,4 +1,4 @@
-//! Routes that other processes serve are suspended, resumed and drained.
+//! Suspending, resuming and draining routes of other processes.
 
 use super::known_routes::KnownRoute;
 use super::opening::Domain;
@@ -8,13 +8,14 @@ use gapless_registry::RouteState;
 use std::time::{Duration, Instant};
 
 impl Domain {
-    /// Has a route suspended that other processes serve, as [`ServedRoute::suspend`](super::ServedRoute::suspend) does in its own, by all of
-    /// them or by one, and waits until they say that it is so, for `timeout` at most. The answer has a row for each copy, with the state in
-    /// which it is known to be then: `suspended`, or another if that has not happened. If nobody serves the route, there are none.
+    /// Suspends a route in other processes, in all of them or in one, as
+    /// [`ServedRoute::suspend`](super::ServedRoute::suspend) does locally. Waits up to `timeout` for their
+    /// confirmation. Returns a row for each instance with its last known state: `suspended`, or another if it has not
+    /// happened. Empty if the route has no instance.
     ///
     /// # Errors
-    /// A name that no route of an application can have; a process of another user, unless this one is root's: where a group may call, only
-    /// the user who serves may change anything; a directory that cannot be watched or listed.
+    /// The name is not one of an application's route; the process belongs to another user, unless this one is root (a
+    /// group may call, but only the serving user may change a route); or the directory cannot be watched or listed.
     pub fn suspend_route(
         &self,
         route: &str,
@@ -24,7 +25,7 @@ impl Domain {
         self.change_route(route, RouteState::Suspended, process_id, timeout)
     }
 
-    /// As [`Domain::suspend_route`], but it takes calls again: `open`.
+    /// As [`Domain::suspend_route`], but takes calls again: `open`.
     ///
     /// # Errors
     /// As [`Domain::suspend_route`].
@@ -37,8 +38,9 @@ impl Domain {
         self.change_route(route, RouteState::Open, process_id, timeout)
     }
 
-    /// As [`Domain::suspend_route`], but it takes no calls any more, finishes what it has begun, and is withdrawn: `gone`. Its process goes on,
-    /// and learns of it by [`ServedRoute::is_served`](super::ServedRoute::is_served).
+    /// As [`Domain::suspend_route`], but the route takes no more calls, finishes those that have begun, and is
+    /// withdrawn: `gone`. Its process goes on, and learns of it by
+    /// [`ServedRoute::is_served`](super::ServedRoute::is_served).
     ///
     /// # Errors
     /// As [`Domain::suspend_route`].
@@ -61,7 +63,7 @@ impl Domain {
         self.shared.check_process()?;
         route_name::check_own(route)?;
         let until = Instant::now() + timeout;
-        // So that all are known that answer.
+        // Discovers all processes that answer.
         self.routes(timeout)?;
         let Some(machine) = &self.shared.machine else { return Ok(Vec::new()) };
         let changed = machine.calling.change_route(route, to, process_id, until)?;

@@ -1,5 +1,5 @@
-//! [`RouteControl`]: a served route is suspended, resumed, drained and withdrawn, by its own program or, for another process, by the I/O
-//! thread. Nothing here waits.
+//! [`RouteControl`]: suspends, resumes, drains and withdraws a served route, for its own program or, through the I/O
+//! thread, for another process. Never blocks.
 
 use super::serving::{RouteStates, Serving};
 use crate::caller::routes::LocalRoutes;
@@ -11,7 +11,7 @@ use gapless_registry::{IoHandle, RouteDescription, RouteState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-/// The states of a route in this process, whatever its types.
+/// State changes of a route within this process, with its types erased.
 pub(super) trait LocalControl: Send + Sync {
     fn suspend(&self);
     fn resume(&self);
@@ -44,33 +44,30 @@ pub(super) struct RemoteControl {
     pub(super) serving: Weak<Serving>,
 }
 
-/// What may be done to a served route.
+/// State changes of a served route.
 pub(super) struct RouteControl {
     route: String,
-    /// Where callers of this process find it.
+    /// Lookup table for callers of this process.
     routes: Arc<LocalRoutes>,
-    /// Nothing once they do no longer, or if they never did.
+    /// `None` if callers of this process cannot find it, or no longer.
     local: Mutex<Option<Arc<dyn LocalControl>>>,
     remote: OnceLock<RemoteControl>,
-    /// Callers of other processes were told that it is gone: another route may have its name since.
+    /// Its end was announced to other processes; another route may have its name since.
     is_gone: AtomicBool,
-    /// One tells callers of other processes at a time: who tells last tells how it is then.
+    /// Serializes announcements to other processes, so that the last one has the final state.
     telling: Mutex<()>,
 }
 
 impl RouteControl {
-    /// Of a route that nobody can call yet.
     pub(super) fn new(route: String, routes: Arc<LocalRoutes>) -> Arc<Self> {
         let (local, remote, is_gone) = (Mutex::default(), OnceLock::new(), AtomicBool::new(false));
         Arc::new(Self { route, routes, local, remote, is_gone, telling: Mutex::default() })
     }
 
-    /// Callers of this process find it.
     pub(super) fn set_local(&self, local: Arc<dyn LocalControl>) {
         *self.local.lock().unwrap_or_else(PoisonError::into_inner) = Some(local);
     }
 
-    /// Callers of other processes are about to find it.
     pub(super) fn set_remote(&self, remote: RemoteControl) {
         let _ = self.remote.set(remote);
     }
@@ -83,7 +80,6 @@ impl RouteControl {
         self.local.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Nothing is taken until it is resumed.
     pub(super) fn suspend(&self) -> Result<(), RpcError> {
         self.local().iter().for_each(|local| local.suspend());
         self.remote.get().iter().for_each(|remote| remote.served.suspend());
@@ -96,7 +92,7 @@ impl RouteControl {
         self.tell()
     }
 
-    /// Nothing new is taken, and its workers end when they have finished what they have.
+    /// Takes no new requests; the workers end when they have finished what they have.
     pub(super) fn drain(&self) {
         self.local().iter().for_each(|local| local.drain());
         self.leave_this_process();
@@ -106,12 +102,12 @@ impl RouteControl {
         }
     }
 
-    /// What waits for it in this process ends as not begun.
+    /// Ends queued requests of this process as not begun.
     pub(super) fn withdraw_here(&self) {
         self.local().iter().for_each(|local| local.withdraw());
     }
 
-    /// Callers of this process no longer find it; its workers go on with what they have.
+    /// Hides the route from callers of this process; its workers finish what they have.
     pub(super) fn leave_this_process(&self) {
         let local = self.local.lock().unwrap_or_else(PoisonError::into_inner).take();
         if local.is_some() {
@@ -119,28 +115,28 @@ impl RouteControl {
         }
     }
 
-    /// Whether it takes calls, now or when it is resumed.
+    /// Reports whether it takes calls, now or after a resume.
     pub(super) fn is_served(&self) -> bool {
         self.local().is_some() || self.remote.get().is_some_and(|remote| !remote.served.has_ended())
     }
 
-    /// Callers of other processes find it no longer.
+    /// Withdraws the route from other processes.
     pub(super) fn leave_others(&self) {
         let Some(remote) = self.remote.get() else { return };
         let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
-        // AcqRel: who does it first does it all.
+        // AcqRel: the first thread here does all of it, and the loads elsewhere see it.
         if self.is_gone.swap(true, Ordering::AcqRel) {
             return;
         }
         remote.served.end();
-        // First, so that no caller is told afterwards that a table was taken that nobody serves.
+        // First, so that no caller is told afterwards that its table was taken.
         remote.serving.upgrade().iter().for_each(|serving| serving.remove(&self.route));
         if let Err(error) = remote.io.change_state(&self.route, RouteState::Gone) {
             tracing::debug!(%error, "callers are not told that a route is gone");
         }
     }
 
-    /// The last worker for other processes has gone: nobody serves them any more, whether it was drained or not.
+    /// Handles the end of the last worker for other processes, by draining or otherwise.
     pub(super) fn none_left(&self) {
         if self.remote.get().is_some_and(|remote| !remote.served.has_ended()) {
             tracing::error!(
@@ -151,11 +147,11 @@ impl RouteControl {
         self.leave_others();
     }
 
-    /// Describes it anew to callers of other processes, unless it is gone; its state is the one that it has.
+    /// Announces a new description with the current state, unless the route is gone.
     pub(super) fn announce(&self, mut description: RouteDescription) -> Result<(), RpcError> {
         let Some(remote) = self.remote.get() else { return Ok(()) };
         let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
-        // Acquire: as in `leave_others`.
+        // Acquire: pairs with `leave_others`.
         if !self.is_gone.load(Ordering::Acquire) {
             description.state = remote.served.state();
             remote.io.announce(description)?;
@@ -163,11 +159,11 @@ impl RouteControl {
         Ok(())
     }
 
-    /// Tells callers of other processes how it is now.
+    /// Announces the current state to other processes.
     fn tell(&self) -> Result<(), RpcError> {
         let Some(remote) = self.remote.get() else { return Ok(()) };
         let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
-        // Acquire: as in `leave_others`.
+        // Acquire: pairs with `leave_others`.
         if !self.is_gone.load(Ordering::Acquire) {
             remote.io.change_state(&self.route, remote.served.state())?;
         }
@@ -184,7 +180,7 @@ impl RouteStates for RouteControl {
                 self.drain();
                 Ok(())
             }
-            // No other process may ask for that.
+            // No other process may request that.
             RouteState::Gone => Ok(()),
         };
         if let Err(error) = changed {

@@ -1,4 +1,4 @@
-//! [`ServedRoute`]: a route that this process serves: suspended, drained, withdrawn.
+//! [`ServedRoute`]: a route that this process serves, to be suspended, drained or withdrawn.
 
 use super::membership::Shared;
 use super::route_control::RouteControl;
@@ -11,26 +11,27 @@ use crate::spill::Refill;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// The half of it that other processes call.
+/// The half that other processes call.
 pub(super) struct Remote {
     pub(super) served: Arc<ServedCallers>,
-    /// Of the route's eventfd.
+    /// Token of the route's eventfd.
     pub(super) token: Option<u64>,
     pub(super) workers: Mutex<Option<Workers>>,
     pub(super) living: Arc<Living>,
 }
 
-/// A route that this process serves, until this is dropped: what waits for it in this process has not begun then, and no more comes.
-/// Dropping it waits for the route's threads to finish what they have begun, except for the one that drops it; tasks end by themselves.
+/// A route that this process serves. Dropping it withdraws the route: queued requests of this process end as not begun.
+/// The drop waits for the route's threads to finish what they have begun, except for the dropping thread; tasks end by
+/// themselves.
 #[must_use = "a route is withdrawn when this is dropped"]
 pub struct ServedRoute {
     pub(super) domain: Arc<Shared>,
     pub(super) control: Arc<RouteControl>,
     pub(super) remote: Option<Remote>,
     pub(super) counters: Arc<CopyCounters>,
-    /// The threads for calls of this process.
+    /// Threads for calls within this process.
     pub(super) workers: Arc<Mutex<Vec<JoinHandle<()>>>>,
-    /// Threads and tasks for calls of this process.
+    /// Threads and tasks for calls within this process.
     pub(super) living_here: Arc<Living>,
     pub(super) refill: Refill,
     pub(super) overflow: Option<Arc<ElasticQueue>>,
@@ -44,7 +45,6 @@ impl std::fmt::Debug for ServedRoute {
 }
 
 impl ServedRoute {
-    /// A route that nobody can call yet.
     pub(super) fn new(domain: Arc<Shared>, route: String, counters: Arc<CopyCounters>) -> Self {
         Self {
             control: RouteControl::new(route, Arc::clone(&domain.local)),
@@ -59,43 +59,44 @@ impl ServedRoute {
         }
     }
 
-    /// Its name.
+    /// Name of the route.
     #[must_use]
     pub fn route(&self) -> &str {
         self.control.route()
     }
 
-    /// Whether it takes calls, now or when it is resumed. It takes none any more once another process has drained it
-    /// ([`Domain::drain_route`](super::Domain::drain_route)), or its last worker has gone.
+    /// Reports whether it takes calls, now or after a resume. False once another process has drained it
+    /// ([`Domain::drain_route`](super::Domain::drain_route)) or its last worker is gone.
     #[must_use]
     pub fn is_served(&self) -> bool {
         !self.is_of_parent() && self.control.is_served()
     }
 
-    /// What it has counted.
+    /// Statistics of this instance.
     #[must_use]
     pub fn statistics(&self) -> CopyStatistics {
         self.counters.statistics()
     }
 
-    /// What its overflow holds and has done, if it has one.
+    /// Statistics of the overflow queue, if there is one.
     #[must_use]
     pub fn overflow_counters(&self) -> Option<OverflowCounters> {
         let overflow = self.overflow.as_ref().filter(|_| !self.is_of_parent());
         overflow.map(|queue| queue.counters())
     }
 
-    /// Other processes whose tables are attached.
+    /// Number of other processes whose tables are attached.
     #[must_use]
     pub fn callers(&self) -> usize {
         let remote = self.remote.as_ref().filter(|_| !self.is_of_parent());
         remote.map_or(0, |remote| remote.served.callers())
     }
 
-    /// Takes no requests until it is resumed; those that come wait, or are taken by other copies. A worker for other processes that is just
-    /// taking one goes on with it.
+    /// Takes no requests until it is resumed; new ones wait or go to other instances. A worker for other processes that
+    /// is just taking a request finishes it.
     ///
     /// # Errors
+    /// The domain is closed.
     /// A domain that is closed.
     pub fn suspend(&self) -> Result<(), RpcError> {
         self.domain.check_process()?;
@@ -111,12 +112,12 @@ impl ServedRoute {
         self.control.resume()
     }
 
-    /// Whether it is the route of the process that has forked this one.
+    /// Reports whether this is a forked child and the route is its parent's.
     fn is_of_parent(&self) -> bool {
         !self.domain.opened_by.is_here()
     }
 
-    /// What it has is its parent's: nothing of it is touched here.
+    /// Forgets all resources, which belong to the parent.
     fn leave_to_parent(&mut self) {
         self.is_over = true;
         let taken = (self.remote.take(), Arc::clone(&self.control), self.overflow.take());
@@ -124,8 +125,8 @@ impl ServedRoute {
         std::mem::forget(std::mem::take(&mut self.refill));
     }
 
-    /// Takes nothing new, finishes what has begun, and withdraws the route. Waits for its threads, except the one that asks; tasks
-    /// end by themselves.
+    /// Takes no new requests, finishes those that have begun, and withdraws the route. Waits for its threads, except
+    /// the current one; tasks end by themselves.
     pub fn drain(mut self) {
         if self.is_of_parent() {
             return;
@@ -134,8 +135,8 @@ impl ServedRoute {
         self.finish();
     }
 
-    /// As [`ServedRoute::drain`], but waits for tasks, too, and keeps no thread waiting; if the future is dropped, that goes on as `drain`
-    /// does. A handler of the route that awaits it waits for its own end.
+    /// As [`ServedRoute::drain`], but also waits for tasks, without blocking a thread. If the future is dropped, the
+    /// drain goes on as `drain` does. A handler of the route that awaits it deadlocks on itself.
     pub async fn drain_async(mut self) {
         if self.is_of_parent() {
             return;

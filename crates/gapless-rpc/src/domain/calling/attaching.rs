@@ -1,4 +1,4 @@
-//! A table is offered to a copy, in the types that both sides speak.
+//! The offer of a table to an instance, with types that both sides support.
 
 use super::{Again, AttachedTable, Attachment, Calling, KnownCopy, State};
 use crate::caller::routes::{RouteKey, TypeKey};
@@ -8,13 +8,13 @@ use gapless_agent::monotonic::monotonic_ns;
 use gapless_registry::{Attach, CopyNumber, RouteDescription, RouteState, TypeDescription};
 use std::sync::Arc;
 
-/// The first pause before a table is offered again, ns; each further one is twice as long.
+/// First pause before a table is offered again, ns; doubled each time.
 const AGAIN_NS_MIN: u64 = 50_000_000;
-/// The longest, ns.
+/// Longest pause, ns.
 const AGAIN_NS_MAX: u64 = 1_000_000_000;
 
 impl Calling {
-    /// Offers a table to a copy that has its route, unless it has it.
+    /// Offers a table to an instance that serves its route, unless it has it already.
     pub(super) fn attach(&self, state: &mut State, index: u64, number: CopyNumber) {
         let State { copies, attached, attachments, last_attachment, .. } = state;
         let Some(table) = attached.get_mut(&index) else { return };
@@ -48,7 +48,7 @@ impl Calling {
         table.table.expect_copy(number.0);
         attachments.insert(attachment, index);
         table.copies.insert(number, Attachment::Offered(attachment));
-        // Before it can take a request.
+        // Before the instance can take a request.
         state.agree_on_version(index);
         let State { attached, attachments, .. } = state;
         let Some(table) = attached.get_mut(&index) else { return };
@@ -69,7 +69,7 @@ impl Calling {
         }
     }
 
-    /// Offers tables again whose time has come.
+    /// Offers tables whose pause is over.
     pub(super) fn attach_again(&self, now_ns: u64) {
         let mut state = self.lock();
         if state.again_ns.is_none_or(|again_ns| again_ns > now_ns) {
@@ -91,7 +91,7 @@ impl Calling {
             state.attached.values().flat_map(|table| table.again.values()).filter_map(|again| again.at_ns).min();
     }
 
-    /// There is an answer to an attachment; `then` says why the table is to be offered again.
+    /// Handles the answer to an attachment; an error from `then` is the reason to offer the table again later.
     pub(super) fn with_table(
         &self,
         attachment: u64,
@@ -114,7 +114,7 @@ impl Calling {
 }
 
 impl State {
-    /// A copy does not get the table now, for a reason that may pass: it is offered again after a pause, each longer than the one before.
+    /// Postpones a table that an instance cannot take now, with exponential backoff.
     pub(super) fn put_off(&mut self, index: u64, number: CopyNumber, error: CallError) {
         let Some(table) = self.attached.get_mut(&index) else { return };
         table.copies.insert(number, Attachment::Refused(error));
@@ -125,14 +125,14 @@ impl State {
         self.again_ns = Some(self.again_ns.map_or(at_ns, |again_ns| again_ns.min(at_ns)));
     }
 
-    /// Requests are of the newest version that every copy reads: the oldest of those of the copies that have the table.
+    /// Sets the version of requests to the newest that every attached instance reads.
     pub(super) fn agree_on_version(&self, index: u64) {
         let Some(AttachedTable { key, table, copies, .. }) = self.attached.get(&index) else { return };
         let RouteKey { route, request, .. } = key;
         let age = |(number, attachment): (&CopyNumber, &Attachment)| {
             let route = self.copies.get(number)?.routes.get(&**route)?;
             let reads = matches!(attachment, Attachment::Offered(_) | Attachment::Attached(_));
-            // The newest stands first.
+            // The newest version comes first.
             request.place_of_older(route.request.fingerprint).filter(|_| reads)
         };
         let oldest = copies.iter().filter_map(age).max();
@@ -140,15 +140,16 @@ impl State {
     }
 }
 
-/// The types that both sides speak, as the copy is told.
+/// Types that both sides support, as sent to the instance.
 fn agreed(key: &RouteKey, route: &RouteDescription) -> Result<(TypeDescription, TypeDescription), CallError> {
-    // A request in JSON is answered in JSON, whatever the copy's types are.
+    // A JSON request gets a JSON reply, whatever the instance's types.
     let asks_json = key.request.encoding == Encoding::Json;
     let agreed_type = |own: &TypeKey, other: &TypeDescription| {
         let fingerprint = match (own.fingerprint, other.fingerprint) {
             (0, _) => 0,
             (_, theirs) if own.place_of_older(theirs).is_some() => theirs,
-            // Of the same version, or the copy takes any; or it may be newer, and read what this program writes: it says so.
+            // Same version, or the instance accepts any; a newer one may still read this program's version, and decides
+            // itself.
             (ours, _) => ours,
         };
         let is_same = own.encoding == other.encoding

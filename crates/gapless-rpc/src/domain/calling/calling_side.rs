@@ -1,4 +1,4 @@
-//! What the I/O thread tells: [`CallingSide`].
+//! Interface for the I/O thread: [`CallingSide`].
 
 use super::tables::{UNUSED_KEPT_NS, UNUSED_LOOK_NS};
 use super::{Attachment, Calling, KnownCopy, State};
@@ -50,8 +50,8 @@ impl CallingSide for Calling {
             }
             let State { attached, attachments, .. } = &mut *state;
             let Some(attached) = attached.get_mut(&index) else { continue };
-            // One that has not answered yet is of the state that the route has then: what stands in the table may be the route
-            // as it was before it was withdrawn, with a bell that wakes nobody.
+            // An instance that has not answered yet reports its current state later. The table may still name the route
+            // before its withdrawal, with a bell that wakes no one.
             if matches!(attached.copies.get(&number), Some(Attachment::Attached(_))) {
                 tables.push(Arc::clone(&attached.table));
             }
@@ -60,7 +60,8 @@ impl CallingSide for Calling {
                     attached.copies.remove(&number)
             {
                 attached.again.remove(&number);
-                // Served again, it is asked again; an answer that is on its way is of the route that is gone.
+                // If the route is served again, the table is offered again. A late answer belongs to the withdrawn
+                // route.
                 attachments.remove(&attachment);
                 self.io().iter().for_each(|io| io.detach(number, attachment));
                 state.agree_on_version(index);
@@ -95,8 +96,8 @@ impl CallingSide for Calling {
         let copy_state = route.map_or(CopyState::Draining, |route| state_of(route.state));
         let (table, identity) = (Arc::clone(&attached.table), identity_of(&copy.process));
         drop(state);
-        // Without the lock, because this wakes tasks, which may call at once; and before the table counts as attached, because
-        // who waits for that expects to find the copy in it.
+        // Without the lock: this wakes tasks, which may call at once. Before the table counts as attached: a thread
+        // that waits for that expects the instance in it.
         let outcome = match bell {
             Ok(bell) => {
                 table.add_copy((number.0, identity), (bell, eventfd), (copy_state, stands_for));
@@ -126,7 +127,7 @@ impl CallingSide for Calling {
             let place = format!("process {}", copy.process.process_id);
             let said = format!("{} ({place})", refused.text);
             let error = match refused.reason {
-                // What it is short of it may have again.
+                // The process may get the missing resource later.
                 RefusedReason::Limit | RefusedReason::Memory => {
                     return Some(CallError::Busy { route, reason: said });
                 }
@@ -237,7 +238,7 @@ impl Calling {
             let mut state = self.lock();
             let key = state.attached.values().find(|attached| Arc::ptr_eq(&attached.table, table));
             let key = key.map(|attached| attached.key.clone());
-            // First, so that the table does not go.
+            // Taken first, so that the table is not freed.
             let used = key.and_then(|key| Some((self.known(&mut state, &key)?, Arc::new(key))));
             drop(state);
             if let Some((table, key)) = used {
@@ -259,7 +260,8 @@ const fn state_of(state: RouteState) -> CopyState {
     }
 }
 
-/// The error of a relayed call, of whose types only names and fingerprints are known here, and a copy of other types.
+/// Error of a relayed call and an instance of other types; only names and fingerprints of the caller's types are known
+/// here.
 #[cold]
 fn mismatch_of_described(
     key: &RouteKey,
@@ -283,7 +285,7 @@ fn mismatch_of_described(
     }
 }
 
-/// The same in every process that knows this copy.
+/// Identity of a process, the same wherever it is computed.
 pub(in crate::domain) fn identity_of(process: &PeerProcess) -> u64 {
     process.started_ns ^ u64::from(process.process_id) << 40
 }

@@ -1,4 +1,4 @@
-//! Copies are asked to change a route, and say that they have.
+//! Requests to instances to change the state of a route, and the wait for their confirmation.
 
 use super::{Calling, KnownCopy, State};
 use crate::error::RpcError;
@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 impl Calling {
-    /// Has the copies of a route changed, or that of one process, and waits until then that they say that it is so. What is known of each
-    /// afterwards.
+    /// Requests the new state from the instances of a route, or from that of one process, and waits for confirmation
+    /// until `until`. Returns the last known state of each.
     pub(crate) fn change_route(
         &self,
         route: &str,
@@ -40,7 +40,7 @@ impl Calling {
         };
         let wanted = if to == RouteState::Draining { RouteState::Gone } else { to };
         let left = until.saturating_duration_since(Instant::now());
-        // One that is gone changes no more.
+        // A withdrawn route changes no more.
         let is_over = |now: RouteState| [wanted, RouteState::Gone].contains(&now);
         self.wait_until(left, |state| meant.iter().all(|(number, ..)| is_over(state_of(state, number))));
         let state = self.lock();

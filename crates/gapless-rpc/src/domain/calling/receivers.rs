@@ -1,4 +1,4 @@
-//! Receivers of notices: they are waited for, and tables that were made for them go with them.
+//! Receivers of notices: waiting for them, and removing their tables.
 
 use super::{AttachedTable, Attachment, Calling, State};
 use crate::context::CallerAddress;
@@ -6,12 +6,13 @@ use crate::notice_route;
 use crate::outcome::CallError;
 use std::time::{Duration, Instant};
 
-/// Between two looks for a receiver of notices.
+/// Poll interval while a receiver of notices is awaited.
 const LOOK: Duration = Duration::from_millis(10);
 
 impl Calling {
-    /// Whether the process of an address receives such notices, or may: it is there (`is_there`), and has not told all yet that it was
-    /// about to tell when it called. For its answer this waits for `timeout`; without one it waits for nothing.
+    /// Checks whether the process of an address receives such notices, or may: it is alive (`is_there`), and has not
+    /// yet announced everything that it was about to announce when it called. Waits up to `timeout` for the answer;
+    /// never blocks without one.
     pub(crate) fn check_receiver(
         &self,
         address: &CallerAddress,
@@ -26,7 +27,7 @@ impl Calling {
             match state.receiver(address, route, &is_there) {
                 Some(Ok(())) => return Ok(()),
                 Some(Err(error)) => {
-                    // What waits for it waits in vain.
+                    // Notices queued for it will never be taken.
                     let of_route = state.attached.values_mut().filter(|attached| *attached.key.route == *route);
                     of_route.for_each(|attached| attached.awaits_receiver = false);
                     let gone = self.take_receivers_gone(&mut state);
@@ -40,7 +41,7 @@ impl Calling {
                     let reason = "it has not told yet that it receives any".to_owned();
                     return Err(CallError::Busy { route: route.to_owned(), reason });
                 }
-                // Now and then, because the end of a caller that is no copy is not told here.
+                // Polled, because the end of a process that serves nothing is not reported here.
                 None => {
                     state = self.changed.wait_timeout(state, left.min(LOOK)).expect("nobody panics with the lock").0
                 }
@@ -48,7 +49,7 @@ impl Calling {
         }
     }
 
-    /// Takes out the tables whose copy has gone: of routes for notices, of which each process has its own.
+    /// Takes out the tables of notice routes whose receiver has gone; each process has notice routes of its own.
     pub(super) fn take_receivers_gone(&self, state: &mut State) -> Vec<AttachedTable> {
         let is_gone = |attached: &AttachedTable| {
             let is_of_receiver = notice_route::is_one(&attached.key.route);
@@ -61,7 +62,7 @@ impl Calling {
 }
 
 impl State {
-    /// Whether a process receives such notices; `None`: it may, and has not answered yet.
+    /// Decides whether a process receives such notices; `None` while it may and has not answered yet.
     fn receiver(
         &self,
         address: &CallerAddress,
@@ -85,11 +86,11 @@ impl State {
         Some(refusal.map_or(Ok(()), Err))
     }
 
-    /// Whether what waits in a table waits in vain: it is for a process that has told all, or is gone.
+    /// Reports whether notices in a table will never be taken: their receiver has announced everything, or is gone.
     pub(super) fn is_in_vain(&self, attached: &AttachedTable) -> bool {
         let has_copy = |attachment: &Attachment| !matches!(attachment, Attachment::Refused(_));
         let Some((process_id, _)) = notice_route::receiver(&attached.key.route) else { return false };
-        // One that is offered again to a copy that was short of something may be taken yet.
+        // A table that is offered again after a temporary refusal may still be taken.
         let may_be_taken = !attached.again.is_empty() || attached.copies.values().any(has_copy);
         self.is_discovered && !may_be_taken && !self.is_unheard(process_id)
     }

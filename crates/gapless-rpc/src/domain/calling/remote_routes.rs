@@ -1,4 +1,4 @@
-//! What callers ask for: [`RemoteRoutes`].
+//! Interface for callers: [`RemoteRoutes`].
 
 use super::tables::token_of_table;
 use super::{AttachedTable, Attachment, Calling, KnownCopy};
@@ -24,7 +24,7 @@ impl RemoteRoutes for Calling {
             made.map_err(|error| CallError::Busy { route: key.route.to_string(), reason: error.to_string() })?;
         let (mut state, used) = self.known_or_room(key)?;
         if let Some(used) = used {
-            // Another was faster.
+            // A concurrent call was faster.
             return Ok(used);
         }
         let number = state.last_table;
@@ -108,7 +108,7 @@ impl RemoteRoutes for Calling {
         let mut silent = self.unanswering(key);
         let unheard = self.unheard();
         if !unheard.is_empty() {
-            // What they serve they have not said, but they count it.
+            // They have not announced their routes, but their counter files name them.
             let counted = read_domain(&self.directory).map(|reading| reading.copies).unwrap_or_default();
             let counted = counted.into_iter().filter(|copy| *copy.route == *key.route).map(|copy| copy.process_id);
             silent.extend(counted.filter(|process_id| unheard.contains(process_id)));

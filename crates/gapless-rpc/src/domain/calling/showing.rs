@@ -1,4 +1,4 @@
-//! Where other processes see what is counted of the routes that this one serves and calls.
+//! Counters of served and called routes, for other processes.
 
 use super::Calling;
 use crate::domain::counter_files;
@@ -7,7 +7,7 @@ use crate::route_name::HIDDEN_PREFIX;
 use std::sync::Arc;
 
 impl Calling {
-    /// Where the counters of a route are shown. Those of a route that no application serves are not.
+    /// Place of a route's counter file; none for the library's hidden routes.
     pub(in crate::domain) fn shown(&self, route: &str, side: Side) -> Shown {
         if route.starts_with(HIDDEN_PREFIX) {
             return Shown::nowhere();
@@ -16,7 +16,7 @@ impl Calling {
         Shown { writer: Arc::clone(&self.writer), path, process_name: Arc::clone(&self.process_name) }
     }
 
-    /// Shows what was counted by now.
+    /// Writes the current counters.
     pub(in crate::domain) fn show_counters(&self) {
         self.writer.write();
     }

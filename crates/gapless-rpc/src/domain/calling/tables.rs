@@ -1,4 +1,4 @@
-//! The tables of this process: used, kept for a while without a user, freed.
+//! Lifetime of this process's tables: used, kept for a while without a user, freed.
 
 use super::{AttachedTable, Attachment, Calling, State};
 use crate::caller::routes::{RouteKey, UsedTable};
@@ -13,15 +13,15 @@ use gapless_registry::ATTACHMENTS_MAX;
 use rustix::fd::OwnedFd;
 use std::sync::{Arc, MutexGuard, Weak};
 
-/// Tables of a process at most, as many as one caller may offer to a copy.
+/// Limit of a process's tables, equal to the limit of attachments per caller.
 const TABLES_MAX: usize = ATTACHMENTS_MAX;
-/// How long a table is kept that nobody uses, ns: forwarded calls, notices and callers that are made for one call find it again.
+/// Time for which an unused table is kept, ns: forwards, notices and callers made for one call find it again.
 pub(super) const UNUSED_KEPT_NS: u64 = 1_000_000_000;
-/// Between two looks at tables that nobody uses, ns.
+/// Interval between two checks of unused tables, ns.
 pub(super) const UNUSED_LOOK_NS: u64 = 250_000_000;
 
 impl Calling {
-    /// A table for callers and calls, which say when they are gone.
+    /// Wraps a table so that the last drop of a user reports back.
     pub(super) fn used(&self, number: u64, table: &Arc<RouteTable>) -> Arc<UsedTable> {
         let calling = Weak::clone(&self.own);
         let unused = move || {
@@ -32,7 +32,8 @@ impl Calling {
         Arc::new(UsedTable::new(Arc::clone(table), unused))
     }
 
-    /// Nobody uses a table any more. It is kept for a while: who makes a caller for each call finds it again.
+    /// Notes that a table has no users. It is kept for a while, so that programs which make a caller per call find it
+    /// again.
     fn let_go(&self, number: u64) {
         let now_ns = monotonic_ns();
         let mut state = self.lock();
@@ -50,7 +51,7 @@ impl Calling {
         }
     }
 
-    /// Frees tables that nobody has used since then, ns of the monotonic clock, once the last request that nobody waits for is answered.
+    /// Frees tables unused since `since_ns` of the monotonic clock, once their last one-way request is answered.
     pub(super) fn free_unused(&self, since_ns: u64) {
         let mut state = self.lock();
         let State { unused, attached, .. } = &mut *state;
@@ -68,18 +69,17 @@ impl Calling {
         let mut state = self.lock();
         let mut gone = Vec::new();
         for (number, began_ns, _) in &ended {
-            // Neither used again nor used since.
+            // Not used in the meantime.
             let is_unused = state.attached.get(number).is_some_and(AttachedTable::is_unused);
             if is_unused && state.unused.get(number) == Some(began_ns) {
                 gone.extend(self.take_table(&mut state, *number));
             }
         }
         drop(state);
-        // Their memory goes without the lock.
+        // Memory is freed without the lock.
         drop(gone);
     }
 
-    /// The table of a route, if there is one.
     pub(super) fn known(&self, state: &mut State, key: &RouteKey) -> Option<Arc<UsedTable>> {
         let number = *state.tables.get(key)?;
         let attached = state.attached.get_mut(&number)?;
@@ -90,7 +90,7 @@ impl Calling {
         }))
     }
 
-    /// The table of a route; or none, if there is none and there may be one more.
+    /// Table of a route, or `None` if there is room for a new one.
     pub(super) fn known_or_room(
         &self,
         key: &RouteKey,
@@ -113,7 +113,7 @@ impl Calling {
         Ok((state, used))
     }
 
-    /// Memory and a file: to be made without the lock, for which the deaths of copies wait.
+    /// Creates memory and a file. Call it without the lock, which the handling of deaths needs.
     pub(super) fn create_table(&self, key: &RouteKey) -> Result<(Arc<RouteTable>, Arc<OwnedFd>), RpcError> {
         let shape = CallTableShape::new(self.options.slots, self.options.payload_length_max)?;
         let request = (key.request.fingerprint, key.request.rewrite());
@@ -122,7 +122,8 @@ impl Calling {
         Ok((Arc::new(table), Arc::new(eventfd)))
     }
 
-    /// Takes out a table; its copies let it go, too. To be dropped without the lock, with the tasks that wait there.
+    /// Takes out a table and detaches its instances. Drop the result without the lock, because waiting tasks are
+    /// dropped with it.
     pub(super) fn take_table(&self, state: &mut State, number: u64) -> Option<AttachedTable> {
         let gone = state.remove_table(number)?;
         if let Some(io) = self.io() {
@@ -152,7 +153,7 @@ impl State {
     }
 }
 
-/// Tokens of completion eventfds: even ones are tables, odd ones routes that this process serves with tasks.
+/// Token of a table's eventfd. Even tokens are tables, odd ones are served routes.
 pub(super) const fn token_of_table(number: u64) -> u64 {
     number * 2
 }

@@ -1,20 +1,20 @@
-//! [`UnheardProcesses`]: who serves in the domain and has not said what: stopped, too busy, or of another version of the protocol.
-//! Whether a route that nobody is known to serve is served by one of them, nobody knows.
+//! [`UnheardProcesses`]: processes that serve in the domain and have not announced their routes: stopped, overloaded,
+//! or of another protocol version. A route without a known instance may be served by one of them.
 
 use crate::outcome::CallError;
 use gapless_registry::{CopyId, PROTOCOL_VERSION, Unheard};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// See the head of the file.
+/// Serving processes that have not announced their routes.
 #[derive(Debug, Default)]
 pub(super) struct UnheardProcesses(BTreeMap<CopyId, Unheard>);
 
 impl UnheardProcesses {
-    /// One is, or is no longer, such a process.
+    /// Adds, updates or removes such a process.
     pub(super) fn set(&mut self, id: CopyId, unheard: Option<Unheard>) {
         match (self.0.entry(id), unheard) {
-            // That it is tried again does not mean that it speaks another version than before.
+            // A new connection attempt keeps the version found before.
             (Entry::Occupied(_), Some(Unheard { version: None, .. })) | (Entry::Vacant(_), None) => {}
             (Entry::Occupied(known), None) => drop(known.remove()),
             (Entry::Occupied(mut known), Some(unheard)) => drop(known.insert(unheard)),
@@ -22,12 +22,12 @@ impl UnheardProcesses {
         }
     }
 
-    /// Their process ids, as far as they are known.
+    /// Process ids, as far as known.
     pub(super) fn process_ids(&self) -> impl Iterator<Item = u32> {
         self.0.values().filter_map(|unheard| unheard.process_id)
     }
 
-    /// Why it is not known whether anybody serves the route, if it is not.
+    /// Reason why it is unknown whether the route is served; `None` if it is known.
     pub(super) fn why_unknown(&self, route: &str) -> Option<CallError> {
         let of_other_version = self.0.values().find_map(|unheard| Some((unheard.process_id?, unheard.version?)));
         if let Some((process_id, found)) = of_other_version {
@@ -38,7 +38,7 @@ impl UnheardProcesses {
                 found,
             });
         }
-        // One that a caller can wait for is named before those that it cannot call.
+        // A process worth waiting for is named before those that cannot be called.
         let unheard = self.0.values().min_by_key(|unheard| unheard.is_of_other_namespace)?;
         let which = unheard.process_id.map(|process_id| format!("process {process_id}"));
         let reason = match (which, unheard.is_of_other_namespace) {
