@@ -1,4 +1,4 @@
-//! What can go wrong apart from calls: with domains, routes and the machine.
+//! Errors of domains, routes and the machine, as opposed to those of calls.
 
 use gapless_log::LogError;
 use gapless_message::route_name::RouteNameError;
@@ -6,52 +6,52 @@ use gapless_overflow::OptionsError;
 #[cfg(not(loom))]
 use gapless_registry::RegistryError;
 
-/// What can go wrong apart from calls.
+/// Error of a domain, a route or the machine.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RpcError {
-    /// A name that no route can have.
+    /// The route name is invalid.
     #[error(transparent)]
     RouteName(#[from] RouteNameError),
-    /// A value out of range.
+    /// An option is out of range.
     #[error("{option}: {reason}")]
     Option {
-        /// The option.
+        /// Name of the option.
         option: &'static str,
-        /// What was found, and what is allowed.
+        /// Value found, and values allowed.
         reason: String,
     },
-    /// A directory that cannot be used as a domain, or no longer.
+    /// The directory cannot be used as a domain, or no longer.
     #[error("{} cannot be used as a domain: {reason}", .path.display())]
     Domain {
-        /// The directory.
+        /// Path of the directory.
         path: std::path::PathBuf,
-        /// What was expected, and what was found.
+        /// Expected and found.
         reason: String,
     },
     /// This process serves the route already.
     #[error("this process serves the route {route} already")]
     Served {
-        /// The route.
+        /// Name of the route.
         route: String,
     },
     /// The operating system refused.
     #[error("{action}: {source}")]
     System {
-        /// What was being done, with the path where there is one.
+        /// Attempted action, with the path where there is one.
         action: String,
-        /// Its reason.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// Memory that cannot be made or opened.
+    /// Shared memory cannot be made or opened.
     #[error(transparent)]
     Memory(#[from] LogError),
-    /// A process at the other end broke the protocol.
+    /// A peer process broke the protocol.
     #[error("process {process_id}: {reason}")]
     Protocol {
-        /// Whose bytes they were.
+        /// Process id of the peer.
         process_id: u32,
-        /// What was expected, and what was found.
+        /// Expected and found.
         reason: String,
     },
 }
@@ -89,7 +89,7 @@ impl From<RegistryError> for RpcError {
 
 #[cfg(not(loom))]
 impl RpcError {
-    /// For `map_err`: what the operating system refused.
+    /// Wraps an error of the operating system, for `map_err`.
     pub(crate) fn system<E: Into<std::io::Error>>(action: impl Into<String>) -> impl FnOnce(E) -> Self {
         let action = action.into();
         move |source| Self::System { action, source: source.into() }

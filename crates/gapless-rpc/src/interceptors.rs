@@ -1,4 +1,4 @@
-//! What looks at calls, before and after: [`Interceptor`] at the caller, [`ServerInterceptor`] where the route is served.
+//! Hooks before and after calls: [`Interceptor`] at the caller, [`ServerInterceptor`] at the serving instance.
 
 pub use crate::caller::Interceptor;
 pub use crate::served::interceptor::{HandlerOutcome, ServerInterceptor};

@@ -1,34 +1,9 @@
-//! Calls: services by name, in this process and between processes of one machine, with nobody in the middle.
+//! Calls: services by name, within this process and between processes of one machine, without a broker.
 //!
-//! | module | what lives there |
-//! |---|---|
-//! | [`interceptors`] | what looks at calls, at the caller and where they are served |
-//! | [`relay`] | [`Relay`](relay::Relay) and [`RelayedCaller`](relay::RelayedCaller): routes are served and called as bytes, for programs that carry calls between machines |
-//! | [`domain`] | [`Domain`]: where routes are served and called; [`RouteBuilder`] and [`ServedRoute`] |
-//! | [`caller`] | [`Caller`] and [`Call`]: calling a route |
-//! | `served` | workers, and from a request's bytes to its reply's |
-//! | `remote` | the reach between processes: requests and replies in shared memory |
-//! | `route_counters` | the counters of one route: the file, its labels, times in buckets |
-//! | `spill` | what has no room in the one of the next two lies in the other |
-//! | `cancelled` | [`Cancelled`]: a handler awaits that nobody waits for its call any more |
-//! | [`local`] | the reach inside this process: values move |
-//! | [`options`] | options of calls and routes |
-//! | [`context`] | [`CallContext`]: what a handler may know of its call |
-//! | `nested` | the error of a call that a handler made, handed on to its own caller |
-//! | [`outcome`] | [`CallError`], [`Refusal`] and [`Rejection`]: how a call ends without a reply |
-//! | `notice_route` | the route on which a process receives the notices of a type, and what is said of it |
-//! | [`error`] | [`RpcError`] |
-//!
-//! Those without a link are inside of the crate.
-//!
-//! What a request and a reply are, [`Message`], is in the crate `gapless-message`, which is here as [`message`], and what a route
-//! may be called, [`route_name`]; how processes find each other and learn of each other's death in `gapless-registry`; the queue
-//! whose rest lies on disk is in `gapless-overflow`, here as [`overflow`]; traces are in `gapless-trace`. How a message grows
-//! stands at [the derive](derive@Message).
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
-// Under loom only the reach inside a process is there: what opens memory of other processes does not build.
+// Under loom only calls within a process exist: memory of other processes does not build there.
 #[cfg(not(loom))]
 pub mod caller;
 #[cfg(not(loom))]
@@ -69,77 +44,9 @@ pub use gapless_message as message;
 pub use gapless_message::route_name;
 pub use gapless_message::{Encoding, Json, Message, MessageError};
 pub use gapless_overflow as overflow;
-/// Makes a message of a struct or an enum.
-///
-/// ```
-/// use gapless_rpc::Message;
-/// use gapless_rpc::message::version_of;
-/// use serde::{Deserialize, Serialize};
-///
-/// // In the program of a year ago it was called `Order`.
-/// #[derive(Serialize, Deserialize, Message)]
-/// #[message(name = "Order")]
-/// struct OldOrder {
-///     id: u64,
-/// }
-///
-/// #[derive(Debug, PartialEq, Serialize, Deserialize, Message)]
-/// #[message(version = 2)]
-/// struct Order {
-///     id: u64,
-///     #[serde(default)]
-///     #[message(since = 2)]
-///     note: String,
-/// }
-///
-/// assert_eq!(Order::shape(), "Order v2 {id: u64, note: String}");
-/// // What the other side says of itself: the old program's fingerprint.
-/// let version = version_of::<Order>(OldOrder::fingerprint()).expect("it is one of ours");
-/// let mut bytes = Vec::new();
-/// OldOrder { id: 7 }.encode(&mut bytes)?;
-/// assert_eq!(Order::decode_as(version, &bytes)?, Order { id: 7, note: String::new() });
-/// # Ok::<(), gapless_rpc::MessageError>(())
-/// ```
-///
-/// A type of another crate in a field, and the crate under a name of the application's:
-///
-/// ```
-/// mod foundation {
-///     pub use gapless_rpc as calls;
-/// }
-/// use foundation::calls::Message;
-/// use serde::{Deserialize, Serialize};
-///
-/// // It might come from another crate.
-/// #[derive(Serialize, Deserialize)]
-/// struct Currency(String);
-///
-/// #[derive(Serialize, Deserialize, Message)]
-/// #[message(crate = foundation::calls)]
-/// struct Price {
-///     amount: i64,
-///     #[message(shape = "Currency 1")]
-///     currency: Currency,
-/// }
-///
-/// assert_eq!(Price::shape(), "Price v1 {amount: i64, currency: Currency 1}");
-/// ```
+/// Implements [`trait@Message`] for a struct or an enum.
 pub use gapless_rpc_macros::Message;
-/// Makes a route and its typed client of a function.
-///
-/// ```
-/// use gapless_rpc::{Domain, Rejection, route};
-///
-/// #[route("half")]
-/// fn half(number: u64) -> Result<u64, Rejection> {
-///     if number % 2 == 0 { Ok(number / 2) } else { Err("it is odd".into()) }
-/// }
-///
-/// let domain = Domain::in_process("arithmetic");
-/// let _served = half::serve(&domain)?;
-/// assert_eq!(half::caller(&domain)?.call(8), Ok(4));
-/// # Ok::<(), gapless_rpc::RpcError>(())
-/// ```
+/// Turns a function into a route and its typed client.
 pub use gapless_rpc_macros::route;
 pub use gapless_trace::{CallScope, NoTraceParent, TraceBridge, TraceContext, set_trace_bridge};
 pub use options::{CallOptions, Priority, Retry, Waiting};

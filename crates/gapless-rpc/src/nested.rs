@@ -1,10 +1,10 @@
-//! A handler hands the end of a call that it made on to its own caller, with `?`: a refusal as it is, every other end as a refusal with
-//! a code of Gapless's own that keeps the kind.
+//! Errors of nested calls: with `?`, a handler returns the error of its own call to its caller. A refusal stays as it
+//! is; every other error becomes a refusal with a reserved code that keeps the kind.
 
 use crate::outcome::{CallError, Refusal, Rejection};
 use std::ops::RangeInclusive;
 
-/// [`CallError::kind`] of what has a code: the first that of [`Refusal::OWN_CODES`]' second. New ones come at the end.
+/// Kinds of [`CallError::kind`] with a code, from the second of [`Refusal::OWN_CODES`] on. New ones are appended.
 const KINDS: [&str; 12] = [
     "no_route",
     "busy",
@@ -21,17 +21,17 @@ const KINDS: [&str; 12] = [
 ];
 
 impl Refusal {
-    /// The codes that are Gapless's own, 0xffffff00 and above; all others but 0, which is no code, are the application's.
+    /// Codes reserved for Gapless, 0xffffff00 and above. Code 0 means no code; all others belong to the application.
     pub const OWN_CODES: RangeInclusive<u32> = 0xffff_ff00..=u32::MAX;
 
-    /// With the code of a kind.
+    /// A refusal with the code of a kind.
     pub(crate) fn of_kind(kind: &str, text: String) -> Self {
         let place = KINDS.iter().position(|known| *known == kind).map_or(0, |place| place as u32 + 1);
         Self::new(Self::OWN_CODES.start() + place, text)
     }
 
-    /// If it stands for a call that a handler made and whose error it handed on: the kind of that ([`CallError::kind`]), or `other` for
-    /// one that this version does not know.
+    /// Kind of the nested call's error ([`CallError::kind`]), if this refusal stands for one; `other` for a kind that
+    /// this version does not know.
     ///
     /// ```
     /// # mod gapless { pub use gapless_rpc as rpc; }
@@ -55,8 +55,8 @@ impl Refusal {
     }
 }
 
-/// A refusal goes on as it is. Of every other error becomes a refusal with a code of [`Refusal::OWN_CODES`], which
-/// [`Refusal::failed_call`] reads, and the error's text.
+/// Keeps a refusal as it is. Turns every other error into a refusal with its text and a code of [`Refusal::OWN_CODES`],
+/// which [`Refusal::failed_call`] reads.
 impl From<CallError> for Rejection {
     fn from(error: CallError) -> Self {
         match error {

@@ -1,4 +1,4 @@
-//! The route that a process serves for the notices that it receives of a type, and what is said of it.
+//! Names of the routes on which a process receives notices of a type.
 
 use crate::route_name::HIDDEN_PREFIX;
 #[cfg(not(loom))]
@@ -6,10 +6,10 @@ use crate::route_name::ROUTE_NAME_LENGTH_MAX;
 
 const FIRST: &str = "notices/";
 
-/// The route of a process, in the life of it that began at `started_ns`, for notices of a type.
+/// Route of a process incarnation, which began at `started_ns`, for notices of a type.
 #[cfg(not(loom))]
 pub(crate) fn of(process_id: u32, started_ns: u64, type_name: &str) -> String {
-    // The last part begins with a letter that any part may begin with, whatever the type is called.
+    // The last part begins with a character that is always valid there, whatever the type's name.
     let mut route = format!("{HIDDEN_PREFIX}{FIRST}{process_id}.{started_ns:x}/_");
     let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "._".contains(letter);
     let allowed = type_name.chars().map(|letter| if is_allowed(letter) { letter } else { '-' });
@@ -18,13 +18,13 @@ pub(crate) fn of(process_id: u32, started_ns: u64, type_name: &str) -> String {
     route
 }
 
-/// True for the name of a route for notices.
+/// Reports whether this is the name of a notice route.
 #[cfg(not(loom))]
 pub(crate) fn is_one(route: &str) -> bool {
     route.strip_prefix(HIDDEN_PREFIX).is_some_and(|rest| rest.starts_with(FIRST))
 }
 
-/// The process that receives by this route, and the type of what it receives.
+/// Process id and notice type, from the name of a notice route.
 pub(crate) fn receiver(route: &str) -> Option<(u32, &str)> {
     let (process, notice) = route.strip_prefix(HIDDEN_PREFIX)?.strip_prefix(FIRST)?.split_once("/_")?;
     Some((process.split_once('.')?.0.parse().ok()?, notice))
@@ -33,7 +33,7 @@ pub(crate) fn receiver(route: &str) -> Option<(u32, &str)> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn a_receiver_is_read_from_its_route() {
+    fn receiver_is_parsed_from_route() {
         let route = super::of(16562, 0x118d_cad3, "shop::Progress<u8>");
         assert_eq!(super::receiver(&route), Some((16562, "shop--Progress-u8-")));
         assert_eq!(super::receiver("shop/notices/1.2/_Progress"), None);

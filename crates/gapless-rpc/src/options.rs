@@ -6,37 +6,38 @@ use std::time::Duration;
 
 pub use gapless_overflow::Priority;
 
-/// When a call is offered again whose copy has died or was cut off.
+/// Policy for a call whose instance has died or was cut off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Retry {
     /// Never: the caller decides.
     Never,
-    /// If its handler had not begun: a repetition has no second effect.
+    /// If its handler had not begun: a retry has no second effect.
     #[default]
     NotBegun,
     /// Always: the route is idempotent.
     Always,
 }
 
-/// Options of one call. Those of all calls of a caller that have none of their own are [`CallerOptions::call`](crate::CallerOptions::call).
+/// Options of one call. [`CallerOptions::call`](crate::CallerOptions::call) are the defaults of a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallOptions {
-    /// How long the caller waits, five seconds by default; `None` for ever. A nested call has at most what is left of the outer one.
+    /// Timeout, five seconds by default; `None` for none. A nested call has at most the remaining time of the outer
+    /// one.
     pub timeout: Option<Duration>,
-    /// Its class; [`Priority::Normal`] by default.
+    /// Priority class; default [`Priority::Normal`].
     pub priority: Priority,
-    /// Calls of one key go to one copy for as long as it takes requests: when it is suspended or drained, or dies, they go to another. It
-    /// is no exclusion.
+    /// Affinity key: calls of one key go to one instance as long as it takes requests, and to another once it is
+    /// suspended, drained or dead. It gives no exclusion.
     pub key: Option<u64>,
-    /// Names and values that travel with it. Calls that its handler makes do not inherit them.
+    /// Names and values that travel with the call. Calls that its handler makes do not inherit them.
     pub headers: Headers,
-    /// Waits so long until somebody serves the route, in this process or another as the caller's reach says; `None`:
+    /// Longest wait until an instance serves the route, within the caller's reach; `None`:
     /// [`crate::CallError::NoRoute`] at once.
     pub wait_for_route: Option<Duration>,
-    /// When it is offered again; [`Retry::NotBegun`] by default. Of what is sent ([`crate::Caller::send`]) what had not begun is offered
-    /// again and what had begun is lost, whatever stands here, unless it has gone through the caller's overflow.
+    /// Retry policy; default [`Retry::NotBegun`]. A one-way request ([`crate::Caller::send`]) is always retried if it
+    /// had not begun and lost if it had, unless it went through the caller's overflow.
     pub retry: Retry,
-    /// The trace that it belongs to, and the span that makes it; without one, that of the handler that makes it.
+    /// Trace and parent span of the call; by default those of the handler that makes it.
     pub trace: TraceContext,
 }
 
@@ -57,19 +58,19 @@ impl Default for CallOptions {
 /// How workers and callers wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Waiting {
-    /// They look a few times, then they sleep.
+    /// Spin a few times, then sleep.
     #[default]
     Park,
-    /// They spin for so long before they sleep.
+    /// Spin for this time before a sleep.
     SpinFor(Duration),
-    /// They never sleep: each needs a core of its own.
+    /// Never sleep: each thread needs a core of its own.
     Spin,
 }
 
 #[cfg(not(loom))]
 impl Waiting {
-    /// Looks before those sleep that need not spin: what is about to come costs no system call.
+    /// Spins before a sleep in the cheapest mode: an outcome that is about to come costs no system call.
     pub(crate) const LOOKS_BEFORE_PARKING: u32 = 200;
-    /// Looks between two readings of the clock.
+    /// Spins between two clock reads.
     pub(crate) const LOOKS_PER_TIME: u32 = 64;
 }

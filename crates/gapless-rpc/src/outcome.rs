@@ -1,129 +1,133 @@
-//! How a call ends when it does not end with a reply.
+//! Ends of a call without a reply.
 
 use crate::notice_route::receiver;
 use std::fmt;
 use std::time::Duration;
 
-/// Why a call has no reply. Each says whether the handler may have begun, because that decides whether it may be repeated.
+/// Reason why a call has no reply. Each one says whether the handler may have begun, which decides whether a retry is
+/// safe.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// Nobody serves the route. [`CallOptions::wait_for_route`](crate::CallOptions::wait_for_route) waits for somebody; if nobody comes in
-    /// that time or in that of the call, it is this.
+    /// No instance serves the route, also after waiting for one
+    /// ([`CallOptions::wait_for_route`](crate::CallOptions::wait_for_route)) within the call's timeout.
     #[error("{}", no_route(.route, .reason))]
     NoRoute {
-        /// The route.
+        /// Name of the route.
         route: String,
-        /// Why not, where there is more to say than that: `the machine depot cannot be reached since 12:30`; else empty.
+        /// Details, if any, such as `the machine depot cannot be reached since 12:30`; else empty.
         reason: String,
     },
-    /// There is no room for another call: of the table's slots, the queue, or the limit of the overflow.
+    /// No room for another call: in the table's slots, the queue, or the overflow.
     #[error("{}: {reason}", no_room(.route))]
     Busy {
-        /// The route.
+        /// Name of the route.
         route: String,
-        /// Which limit was reached.
+        /// Limit that was reached.
         reason: String,
     },
-    /// The request was lost before a handler had begun: it may be repeated without harm.
+    /// The request was lost before a handler had begun: a retry is safe.
     #[error("the call of {route} was lost before its handler began, after {}: {reason}", attempts_in_words(.attempts))]
     NotBegun {
-        /// The route.
+        /// Name of the route.
         route: String,
-        /// How often it was offered.
+        /// Number of attempts.
         attempts: u32,
-        /// What happened.
+        /// Cause.
         reason: String,
     },
-    /// A handler had begun when its process died or was cut off, or had forwarded the request to where it was lost: nobody knows how far
-    /// it came.
+    /// A handler had begun when its process died or was cut off, or had forwarded the request to where it was lost: the
+    /// effect is unknown.
     #[error("nobody knows what became of the call of {route}, after {}: {reason}", attempts_in_words(.attempts))]
     Unknown {
-        /// The route.
+        /// Name of the route.
         route: String,
-        /// How often it was offered.
+        /// Number of attempts.
         attempts: u32,
-        /// What happened.
+        /// Cause.
         reason: String,
     },
-    /// The handler, or an interceptor, refused; with code 0 and a text also this library, of a request that cannot be forwarded so.
+    /// The handler or an interceptor refused. With code 0 and a text, also this library, for an invalid forward.
     #[error("the call of {route} was {refusal}")]
     Refused {
-        /// The route.
+        /// Name of the route.
         route: String,
-        /// What it says.
+        /// The refusal.
         refusal: Refusal,
     },
-    /// There was no reply in time.
+    /// No reply before the timeout.
     #[error("no reply from {route} within {} ms; {}", .after.as_millis(), how_far(*.begun, .not_taken_by))]
     TimedOut {
-        /// The route.
+        /// Name of the route.
         route: String,
-        /// The time that the call had.
+        /// Timeout of the call.
         after: Duration,
         /// Whether a handler had begun.
         begun: bool,
-        /// If none had: processes that serve the route, or may, and have not taken the call, as far as that is known.
+        /// If no handler had begun: processes that serve the route, or may, and have not taken the call, as far as
+        /// known.
         not_taken_by: Vec<u32>,
     },
-    /// Both sides do not mean the same by the route.
+    /// The types of caller and instance differ.
     #[error("the route {route} is called with {caller}, and served with {copy}: {difference}")]
     Mismatch {
-        /// The route.
+        /// Name of the route.
         route: String,
-        /// The caller's types of request and reply, with their versions.
+        /// Request and reply types of the caller, with their versions.
         caller: String,
-        /// The copy's.
+        /// Request and reply types of the instance.
         copy: String,
-        /// Where the types of both first differ: `in the request, Order.price is i64 at the caller and u32 at the copy`.
+        /// First difference: `in the request, Order.price is i64 at the caller and u32 at the copy`.
         difference: String,
     },
-    /// The request or the reply cannot be encoded or decoded, or is too long; the reason begins with which of them, and at which side.
+    /// The request or the reply cannot be encoded or decoded, or is too long; the reason begins with the message and
+    /// the side.
     #[error("a message of the route {route} is not valid: {reason}")]
     BadMessage {
-        /// The route.
+        /// Name of the route.
         route: String,
-        /// Which message it is, where it cannot be written or read, and why.
+        /// Message, side and cause.
         reason: String,
     },
     /// The handler panicked.
     #[error("the handler of {route} panicked: {reason}")]
     Panicked {
-        /// The route.
+        /// Name of the route.
         route: String,
-        /// The panic's text, or its beginning if it is longer than a reply may be.
+        /// Text of the panic, truncated to the limit of a reply.
         reason: String,
     },
-    /// The handler forwards its request, which this route cannot do: [`RouteBuilder::forwards`](crate::RouteBuilder::forwards) is missing.
-    /// A mistake in the program that serves it.
+    /// The handler forwards its request, which this route does not support:
+    /// [`RouteBuilder::forwards`](crate::RouteBuilder::forwards) is missing. A bug in the serving program.
     #[error("the handler of {route} cannot forward its request: {reason}")]
     CannotForward {
-        /// The route whose handler it is.
+        /// Route of the handler.
         route: String,
-        /// Where to, and why not.
+        /// Target and cause.
         reason: String,
     },
-    /// A process that may serve the route speaks another version of the protocol between processes, and nobody else serves it.
+    /// A process that may serve the route speaks another version of the protocol, and no other process serves it.
     #[error(
         "the route {route} may be served by process {process_id}, which speaks version {found} of the protocol between processes; \
          this process speaks version {own}"
     )]
     OtherProtocol {
-        /// The route.
+        /// Name of the route.
         route: String,
-        /// The other process.
+        /// Process id of the other process.
         process_id: u32,
-        /// The version that this process speaks.
+        /// Version of this process.
         own: u16,
-        /// The version that the other speaks.
+        /// Version of the other process.
         found: u16,
     },
-    /// Copies cannot be looked for: the domain's directory cannot be read or watched, or a process does not say what it serves.
+    /// Instances cannot be discovered: the domain's directory cannot be read or watched, or a process does not announce
+    /// what it serves.
     #[error("the copies of the route {route} cannot be looked for: {reason}")]
     Unavailable {
-        /// The route.
+        /// Name of the route.
         route: String,
-        /// What the operating system says, or which process.
+        /// Error of the operating system, or the process.
         reason: String,
     },
     /// The domain was closed.
@@ -138,19 +142,19 @@ impl CallError {
         Self::NoRoute { route: route.into(), reason: String::new() }
     }
 
-    /// The request cannot be written by its caller.
+    /// The caller cannot encode the request.
     #[cfg(not(loom))]
     pub(crate) fn bad_request_here(route: String, why: &str) -> Self {
         Self::BadMessage { route, reason: format!("the request cannot be written at the caller: {why}") }
     }
 
-    /// The reply cannot be read by its caller.
+    /// The caller cannot decode the reply.
     #[cfg(not(loom))]
     pub(crate) fn bad_reply_here(route: String, why: &str) -> Self {
         Self::BadMessage { route, reason: format!("the reply cannot be read at the caller: {why}") }
     }
 
-    /// Its kind, as counters and reports name it: `no_route`, `busy`, `not_begun`, `unknown` …
+    /// Kind of the error, as in counters and reports: `no_route`, `busy`, `not_begun`, `unknown` …
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -171,7 +175,7 @@ impl CallError {
     }
 
     #[cfg(not(loom))]
-    /// The same of a call of which a handler has begun before, on this route or on one that it was forwarded from.
+    /// Converts the error for a call of which a handler has begun before, on this route or before a forward.
     pub(crate) fn of_begun(self, route: &str, attempts: u32) -> Self {
         match self {
             Self::TimedOut { route, after, .. } => {
@@ -186,7 +190,8 @@ impl CallError {
         }
     }
 
-    /// Whether no handler can have begun, also not one that has forwarded the request: a repetition has no second effect.
+    /// Reports whether no handler can have begun, not even one that forwarded the request, so that a retry has no
+    /// second effect.
     #[must_use]
     pub const fn has_not_begun(&self) -> bool {
         match self {
@@ -246,15 +251,16 @@ fn attempts_in_words(attempts: &u32) -> String {
     }
 }
 
-/// A handler's refusal: the application's own code, a text for people, and a payload for programs. Between processes it is no longer
-/// than a reply may be: a payload that does not fit is left out, and of the text is kept what has room beside the payload.
+/// Refusal by a handler: the application's code, a text for people, and a payload for programs. Between processes it is
+/// limited to the length of a reply: a payload that does not fit is dropped, and the text is truncated to the remaining
+/// room.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refusal {
-    /// The application's own code; 0 is no code, and [`Refusal::OWN_CODES`] are Gapless's.
+    /// Code of the application; 0 means no code, and [`Refusal::OWN_CODES`] are reserved for Gapless.
     pub code: u32,
-    /// A text for people.
+    /// Text for people.
     pub text: String,
-    /// Whatever else the caller is to know.
+    /// Payload for programs.
     pub payload: Vec<u8>,
 }
 
@@ -277,14 +283,15 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// What a handler returns instead of a reply.
+/// Result of a handler that does not reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rejection {
     /// The caller gets [`CallError::Refused`].
     Refused(Refusal),
-    /// The request goes on to another route, whose copy answers the caller. It has begun: see [`CallError::has_not_begun`].
+    /// The request goes on to another route, whose instance answers the caller. It counts as begun: see
+    /// [`CallError::has_not_begun`].
     Forward {
-        /// That route.
+        /// Name of that route.
         route: String,
     },
 }
@@ -295,14 +302,13 @@ impl From<Refusal> for Rejection {
     }
 }
 
-/// A text is a refusal with code 0: without a code.
+/// Turns a text into a refusal with code 0, which means no code.
 impl From<String> for Rejection {
     fn from(text: String) -> Self {
         Self::Refused(Refusal::new(0, text))
     }
 }
 
-/// As the text in a `String`.
 impl From<&str> for Rejection {
     fn from(text: &str) -> Self {
         text.to_owned().into()

@@ -12,9 +12,9 @@ use rustix::fd::OwnedFd;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
-/// What another process may have done to a route.
+/// State changes of a route that another process may request.
 pub(crate) trait RouteStates: Send + Sync {
-    /// It has another state from now on. On the I/O thread.
+    /// Changes the state. Runs on the I/O thread.
     fn change(&self, to: RouteState);
 }
 
@@ -24,13 +24,12 @@ pub(crate) struct ServedRemote {
     pub(crate) states: Arc<dyn RouteStates>,
     pub(crate) request: TypeKey,
     pub(crate) reply: TypeKey,
-    /// The version of the reply for a caller's fingerprint.
+    /// Version of the reply for a caller's fingerprint.
     pub(crate) reply_version: fn(u64) -> Option<u32>,
     pub(crate) bell: Arc<OwnedFd>,
     pub(crate) eventfd: Arc<OwnedFd>,
 }
 
-/// The serving half of a domain.
 #[derive(Default)]
 pub(crate) struct Serving {
     domain: OnceLock<ServedIn>,
@@ -40,9 +39,9 @@ pub(crate) struct Serving {
 #[derive(Default)]
 struct State {
     routes: HashMap<String, Arc<ServedRemote>>,
-    /// The route of each attached table, by caller and attachment.
+    /// Route of each attached table, by caller and attachment.
     attachments: HashMap<(CallerNumber, u64), Arc<ServedRemote>>,
-    /// The processes whose tables are attached and that are connected.
+    /// Connected processes with attached tables.
     callers: HashMap<CallerNumber, Arc<PeerProcess>>,
 }
 
@@ -51,7 +50,6 @@ impl Serving {
         self.state.lock().expect("nobody panics with the lock")
     }
 
-    /// Its routes are served in this domain.
     pub(crate) fn set_domain(&self, domain: ServedIn) {
         let _ = self.domain.set(domain);
     }
@@ -60,12 +58,12 @@ impl Serving {
         self.domain.get().map_or_else(|| Weak::<()>::new() as ServedIn, Weak::clone)
     }
 
-    /// Whether a process that has called is connected.
+    /// Reports whether a process that has called is connected.
     pub(crate) fn has_caller(&self, address: &CallerAddress) -> bool {
         self.lock().callers.values().any(|process| address.is_of(process))
     }
 
-    /// False if the route is served already.
+    /// Adds a route; false if it is served already.
     pub(crate) fn insert(&self, route: &str, served: Arc<ServedRemote>) -> bool {
         let mut state = self.lock();
         if state.routes.contains_key(route) {
@@ -83,7 +81,7 @@ impl Serving {
     }
 }
 
-/// A number for a caller's attachment that is not used again in this process.
+/// Number of a caller's attachment, unique in this process.
 fn attachment_number(caller: CallerNumber, attachment: u64) -> u64 {
     caller.0 << 32 | attachment & 0xffff_ffff
 }
@@ -134,7 +132,7 @@ impl ServingSide for Serving {
 
     fn change(&self, route: &str, to: RouteState) {
         let served = self.lock().routes.get(route).map(Arc::clone);
-        // Without the lock: one that is drained takes itself out of there.
+        // Without the lock: a drained route removes itself from the table.
         served.iter().for_each(|served| served.states.change(to));
     }
 
@@ -150,7 +148,7 @@ impl ServingSide for Serving {
     }
 }
 
-/// Which of our fingerprints a caller's may be: our own, one of an older version, or none to compare.
+/// Reports whether the caller's types match: equal fingerprints, an older version of ours, or nothing to compare.
 fn speaks(served: &ServedRemote, attach: &Attach) -> bool {
     let speaks = |own: &TypeKey, other: &TypeDescription| {
         own.fingerprint == 0
@@ -161,7 +159,7 @@ fn speaks(served: &ServedRemote, attach: &Attach) -> bool {
     speaks(&served.request, &attach.request) && speaks(&served.reply, &attach.reply)
 }
 
-/// Opens a caller's table; the length of the request region says how large it is.
+/// Opens a caller's table; its size follows from the length of the request region.
 fn open(attach: &Attach, memory: AttachMemory) -> Result<(CopySide, OwnedFd), String> {
     let AttachMemory { request_region, claim_region, completion } = memory;
     let bytes = (attach.request_region_bytes, attach.claim_region_bytes);

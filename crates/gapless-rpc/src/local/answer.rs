@@ -1,12 +1,12 @@
-//! [`Incoming`]: a request that a worker has taken and begun, and [`Answer`]: what it owes for it.
+//! [`Incoming`]: a request that a worker has taken and begun, and [`Answer`]: the obligation to answer it.
 //!
-//! An answer is given once. Dropped without, the caller learns that nobody knows what became of its call, or that the handler
-//! panicked.
+//! An answer is given once. If it is dropped instead, the caller gets `Unknown`, or `Panicked` if the handler panicked.
 //!
-//! Forwarding needs the request's value, which the handler has taken. Of the three ways (clone every request; have every
-//! handler take a reference, which keeps futures from owning it; clone where a route asks for it) the last costs least: a route
-//! that forwards says how its requests are kept ([`Forwarding::keep`], for an `Arc` a reference count, and an allocation), all others pay one
-//! comparison with nothing. A handler that wants to pay nothing at all answers by [`Answer::forward`] with the value itself.
+//! Forwarding needs the request's value, which the handler has consumed. There are three ways: clone every request;
+//! pass references, which keeps futures from owning the request; or clone only where a route asks for it. The last
+//! costs least: a route that forwards says how its requests are kept ([`Forwarding::keep`]; for an `Arc` a reference
+//! count and an allocation), and all others pay one comparison. A handler can avoid even that cost with
+//! [`Answer::forward`], which takes the value itself.
 
 use std::any::Any;
 use std::fmt;
@@ -24,13 +24,13 @@ use crate::outcome::{CallError, Refusal, Rejection};
 use crate::route_name;
 use gapless_agent::foreign::{self, caught};
 
-/// How often a request may be forwarded.
+/// Limit of forwards per request.
 pub const HOPS_MAX: u8 = 16;
 
-/// Whether a request may go on from one route to another that was forwarded so often, wherever both are served.
+/// Checks whether a request may be forwarded once more, within a process or between processes.
 ///
 /// # Errors
-/// The refusal that its caller gets.
+/// The refusal for its caller.
 pub(crate) fn check_hop(from: &str, to: &str, hops: u8) -> Result<(), CallError> {
     let why_not = match route_name::check(to) {
         Ok(()) if hops < HOPS_MAX => return Ok(()),
@@ -41,16 +41,16 @@ pub(crate) fn check_hop(from: &str, to: &str, hops: u8) -> Result<(), CallError>
     Err(CallError::Refused { route: from.to_owned(), refusal })
 }
 
-/// What a route needs so that its handlers may forward.
+/// Support for handlers that forward.
 pub struct Forwarding<Request, Reply> {
-    /// A copy of the request, made before the handler takes it, if it can be made; `None`: handlers forward only by
+    /// Duplicates the request before the handler consumes it, if possible. Without this, handlers forward only by
     /// [`Answer::forward`].
     pub keep: Option<fn(&Request) -> Option<Request>>,
-    /// Offers it to the other route; in the thread of the worker.
+    /// Offers the request to the other route; runs on the worker's thread.
     pub hook: Arc<ForwardHook<Request, Reply>>,
 }
 
-/// See [`Forwarding::hook`].
+/// Type of [`Forwarding::hook`].
 pub type ForwardHook<Request, Reply> = dyn Fn(Forwarded<Request, Reply>) + Send + Sync;
 
 impl<Request, Reply> Clone for Forwarding<Request, Reply> {
@@ -59,19 +59,19 @@ impl<Request, Reply> Clone for Forwarding<Request, Reply> {
     }
 }
 
-/// A request on its way to another route. Its owner gives it to that route, or answers for it.
+/// A request on its way to another route. Its owner passes it to that route, or answers it.
 #[derive(Debug)]
 pub struct Forwarded<Request, Reply> {
-    /// Where it goes.
+    /// Name of the other route.
     pub route: String,
     /// The request.
     pub request: Request,
-    /// What is owed for it; it counts one hop more.
+    /// Its answer, with one more hop.
     pub answer: Answer<Request, Reply>,
 }
 
-/// What all requests of one worker need. Each worker has its own, so that workers on different cores do not share the lines
-/// of its reference counts.
+/// State for all requests of one worker. Each worker has its own, so that workers on different cores do not share the
+/// cache lines of its reference counts.
 pub(super) struct Desk<Request, Reply> {
     pub(super) route: Arc<str>,
     pub(super) caller: Arc<CallerOf>,
@@ -84,19 +84,19 @@ pub(super) struct Desk<Request, Reply> {
 pub struct Incoming<Request, Reply> {
     /// The request.
     pub request: Request,
-    /// What its handler may know.
+    /// The handler's view of the call.
     pub context: CallContext,
-    /// What is owed for it.
+    /// The obligation to answer.
     pub answer: Answer<Request, Reply>,
 }
 
-/// What is owed for a request.
+/// The obligation to answer a request.
 pub struct Answer<Request, Reply> {
-    /// `None` for a send, or when it has been given.
+    /// `None` for a one-way request, and once answered.
     one_shot: Option<Arc<OneShot<Reply>>>,
     desk: Arc<Desk<Request, Reply>>,
     offer: Offer,
-    /// Apart, because most routes keep none, and what is small moves fast.
+    /// Boxed, because most routes keep nothing and a small value moves fast.
     kept: Option<Box<Request>>,
 }
 
@@ -107,7 +107,7 @@ impl<Request, Reply> fmt::Debug for Answer<Request, Reply> {
 }
 
 impl<Request, Reply: Send + 'static> Incoming<Request, Reply> {
-    /// Begins it, unless nobody wants it any more or its time is over.
+    /// Begins the request, unless it was cancelled or its deadline has passed.
     pub(super) fn begin(queued: Queued<Request, Reply>, desk: &Arc<Desk<Request, Reply>>) -> Option<Self> {
         let Queued { request, one_shot, offer } = queued;
         if offer.is_late() {
@@ -143,18 +143,18 @@ impl<Request, Reply: Send + 'static> Incoming<Request, Reply> {
         Some(Self { request, context, answer: Answer { one_shot, desk: Arc::clone(desk), offer, kept } })
     }
 
-    /// Runs a handler in this thread and answers. If it panics, the caller is told so, and this thread goes on.
+    /// Runs a handler on this thread and answers. If it panics, the caller gets that error and this thread goes on.
     pub fn handle(self, handler: impl FnOnce(Request, CallContext) -> Result<Reply, Rejection>) {
         let Self { request, context, answer } = self;
-        // The handler's state after a panic is its own affair, as it is with a mutex that is poisoned.
+        // The handler's state after a panic is its own responsibility, as with a poisoned mutex.
         match caught(|| handler(request, context)) {
             Ok(result) => answer.settle(result),
             Err(text) => answer.panicked(&text),
         }
     }
 
-    /// As [`Incoming::handle`], with a handler that gives a future. The future is dropped before the answer is given if it
-    /// panics, and with this one if that is dropped, which leaves the call unknown.
+    /// As [`Incoming::handle`], with an asynchronous handler. If the handler panics, its future is dropped before the
+    /// answer. If this future is dropped, so is the handler's, and the outcome is `Unknown`.
     pub async fn handle_later<Handling>(self, handler: impl FnOnce(Request, CallContext) -> Handling)
     where
         Handling: Future<Output = Result<Reply, Rejection>>,
@@ -181,12 +181,12 @@ impl<Request, Reply: Send + 'static> Incoming<Request, Reply> {
 }
 
 impl<Request, Reply> Answer<Request, Reply> {
-    /// Gives the reply.
+    /// Answers with a reply.
     pub fn reply(self, reply: Reply) {
         self.end(Ok(reply));
     }
 
-    /// Gives what a handler returned.
+    /// Answers with the result of a handler.
     pub fn settle(mut self, result: Result<Reply, Rejection>) {
         match result {
             Ok(reply) => self.end(Ok(reply)),
@@ -205,8 +205,8 @@ impl<Request, Reply> Answer<Request, Reply> {
         }
     }
 
-    /// Sends the request on to another route, whose copy answers the caller. Refused as `check_hop` says, and where the route
-    /// has nobody who forwards.
+    /// Forwards the request to another route, whose instance answers the caller. Refused for the reasons of
+    /// `check_hop`, and if the route has no forwarding hook.
     pub fn forward(mut self, route: impl Into<String>, request: Request) {
         let route = route.into();
         if let Err(refusal) = check_hop(&self.desk.route, &route, self.offer.hops) {
@@ -216,7 +216,7 @@ impl<Request, Reply> Answer<Request, Reply> {
             Some(hook) => {
                 self.offer.hops += 1;
                 self.kept = None;
-                // It encodes the request. What panics drops the answer, which says so.
+                // The hook encodes the request. If it panics, the dropped answer reports that.
                 foreign::run("what forwards a request", || hook(Forwarded { route, request, answer: self }));
             }
             None => self.cannot_forward(&route, "the route has nobody who forwards"),
@@ -228,7 +228,7 @@ impl<Request, Reply> Answer<Request, Reply> {
         self.end(Err(CallError::CannotForward { route, reason }));
     }
 
-    /// Says that the handler panicked.
+    /// Answers that the handler panicked.
     pub fn panicked(self, panic: &(dyn Any + Send)) {
         let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         let reason = text.unwrap_or("with something that is no text").to_owned();
@@ -242,37 +242,37 @@ impl<Request, Reply> Answer<Request, Reply> {
     }
 
     #[cfg(not(loom))]
-    /// Gives the end of a request that was lost after it had been forwarded.
+    /// Answers a request that was lost after a forward.
     pub(crate) fn end_forwarded(self, route: &str, error: CallError) {
         let attempts = self.offer.attempt.into();
         self.end(Err(error.of_begun(route, attempts)));
     }
 
-    /// Gives any outcome.
+    /// Answers with any outcome.
     pub fn end(mut self, outcome: Result<Reply, CallError>) {
         if let Some(one_shot) = self.one_shot.take() {
             one_shot.answer(outcome);
         }
     }
 
-    /// Whether nobody waits for it: a send.
+    /// Reports whether this is a one-way request.
     #[must_use]
     pub const fn is_one_way(&self) -> bool {
         self.one_shot.is_none()
     }
 
-    /// What travels with it.
+    /// Attributes that travel with the request.
     #[must_use]
     pub const fn offer(&self) -> &Offer {
         &self.offer
     }
 
-    /// What is owed for a request that nobody has taken.
+    /// Answer of a request that no worker has taken.
     pub(super) fn of(one_shot: Option<Arc<OneShot<Reply>>>, desk: &Arc<Desk<Request, Reply>>, offer: Offer) -> Self {
         Self { one_shot, desk: Arc::clone(desk), offer, kept: None }
     }
 
-    /// With its request it waits again, in another route.
+    /// Queues the request again, in another route.
     pub(super) fn queue(mut self, request: Request) -> Queued<Request, Reply> {
         Queued { request, one_shot: self.one_shot.take(), offer: self.offer.clone() }
     }

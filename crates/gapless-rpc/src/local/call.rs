@@ -1,7 +1,7 @@
-//! [`LocalCall`]: a call as its caller holds it: blocking, polled, as a future, or with a callback.
+//! [`LocalCall`]: a call on the caller's side: blocking, polled, as a future, or with a callback.
 //!
-//! It is cancelled when dropped. It looks at the clock itself when it is polled or waited for; as a future or with a
-//! callback its deadline stands in [`Deadlines`](super::Deadlines).
+//! Dropping it cancels it. A poll or a wait checks the clock itself; for a future or a callback the deadline is entered
+//! in [`Deadlines`](super::Deadlines).
 
 use gapless_agent::deadlines::{DeadlineKey, Deadlines};
 use std::fmt;
@@ -21,11 +21,11 @@ use crate::outcome::CallError;
 use gapless_agent::foreign;
 use gapless_agent::monotonic::monotonic_ns;
 
-/// How a call ends.
+/// Outcome of a call.
 pub type Outcome<Reply> = Result<Reply, CallError>;
 
-/// What all calls of one handle of a route need. Each handle has one of its own, so that callers on different cores do not
-/// share the line of its reference count.
+/// State for all calls of one handle of a route. Each handle has its own, so that callers on different cores do not
+/// share the cache line of its reference count.
 #[derive(Debug)]
 pub(super) struct Origin {
     pub(super) route: Arc<str>,
@@ -37,14 +37,14 @@ pub(super) struct Origin {
 pub struct LocalCall<Reply> {
     one_shot: Arc<OneShot<Reply>>,
     origin: Arc<Origin>,
-    /// Nanoseconds of the monotonic clock, 0 without one.
+    /// Deadline, ns of the monotonic clock; 0 without one.
     deadline_ns: u64,
     timeout_ns: u64,
     timer: Option<DeadlineKey>,
-    /// Whether a sleeper of this call may lie in the one-shot.
+    /// The one-shot may hold a sleeper of this call.
     has_slept: bool,
     is_over: bool,
-    /// Once it has begun, its worker ends it when its time is over.
+    /// Once it has begun, the worker enforces the deadline.
     is_timed_by_worker: bool,
 }
 
@@ -73,14 +73,15 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
         }
     }
 
-    /// From when it has begun, its deadline is its worker's affair: the worker ends it then, and says whether a handler had begun.
+    /// Leaves the deadline to the worker once the call has begun: the worker ends the call then, and reports whether a
+    /// handler had begun.
     pub const fn timed_by_worker(mut self) -> Self {
         self.is_timed_by_worker = true;
         self
     }
 
-    /// The outcome if it is there, else `None`; `None`, too, after it has been taken. For hot loops: one load as long as there
-    /// is none, and a reading of the clock if the call has a deadline.
+    /// Takes the outcome if it is there; `None` also after it was taken. For hot loops: one load while there is no
+    /// outcome, and a clock read if the call has a deadline.
     pub fn try_take(&mut self) -> Option<Outcome<Reply>> {
         if self.is_over {
             return None;
@@ -91,25 +92,25 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
         if self.deadline_ns != 0 && monotonic_ns() >= self.deadline_ns { self.time_out() } else { None }
     }
 
-    /// Whether [`LocalCall::try_take`] would give an outcome other than for time.
+    /// Reports whether [`LocalCall::try_take`] would return an outcome other than a timeout.
     #[must_use]
     pub fn is_answered(&self) -> bool {
         self.one_shot.is_answered()
     }
 
-    /// Whether a handler has begun. It may begin directly after.
+    /// Reports whether a handler has begun. It may begin right afterwards.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         self.one_shot.has_begun()
     }
 
-    /// Blocks this thread until the outcome is there.
+    /// Blocks this thread until the call ends.
     ///
     /// # Errors
-    /// How else the call ended.
+    /// Any error that ended the call.
     ///
     /// # Panics
-    /// If its outcome was taken already.
+    /// If the outcome was taken already.
     pub fn wait(mut self, waiting: Waiting) -> Outcome<Reply> {
         self.check();
         loop {
@@ -119,8 +120,8 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
         }
     }
 
-    /// As [`LocalCall::wait`], but gives up at `until_ns` of the monotonic clock, without cancelling: `None`. `None`, too, after
-    /// the outcome has been taken.
+    /// As [`LocalCall::wait`], but returns `None` at `until_ns` of the monotonic clock, without cancelling. `None` also
+    /// after the outcome was taken.
     pub fn wait_until(&mut self, until_ns: u64, waiting: Waiting) -> Option<Outcome<Reply>> {
         if self.is_over {
             return None;
@@ -144,7 +145,7 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
                 continue;
             }
             self.has_slept = true;
-            // What lay there, a task's waker maybe, is dropped here, without the lock.
+            // The replaced sleeper, perhaps a task's waker, is dropped here, without the lock.
             if self.one_shot.sleep(|_| Some(Sleeper::Thread(current()))).is_err() {
                 continue;
             }
@@ -156,11 +157,12 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
         }
     }
 
-    /// `callback` gets the outcome, once: in the thread that answers, in the one of the deadlines, or here if the outcome is
-    /// there already. It should be short. The call is no longer cancelled by being dropped. One allocation more.
+    /// Passes the outcome to `callback`, once: on the answering thread, on that of the deadlines, or here if the
+    /// outcome is there already. The callback should be short. Dropping no longer cancels the call. Costs one more
+    /// allocation.
     ///
     /// # Panics
-    /// If its outcome was taken already.
+    /// If the outcome was taken already.
     pub fn on_outcome(mut self, callback: impl FnOnce(Outcome<Reply>) + Send + 'static) {
         self.check();
         self.is_over = true;
@@ -172,14 +174,15 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
         };
         let ended = move |end| foreign::run("a function that is told of an end", || callback(ended(end)));
         if self.one_shot.call_back(Box::new(ended)) && self.deadline_ns != 0 {
-            // After the callback is in its place, so that an expiry finds it.
+            // Entered after the callback is registered, so that an expiry finds it.
             let timed = Arc::clone(&self.one_shot);
             let key = self.origin.deadlines.enter(self.deadline_ns, timed);
             self.one_shot.keep_timer(&self.origin.deadlines, key);
         }
     }
 
-    /// Cancels: the handler's context reads cancelled, and a request that has not begun never begins. Whether it had begun.
+    /// Cancels the call: the handler's context reports it, and a request that has not begun never begins. Returns
+    /// whether it had begun.
     #[must_use = "an effect may have happened"]
     pub fn cancel(self) -> bool {
         self.one_shot.has_begun_before_cancelled()
@@ -198,13 +201,13 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
         outcome
     }
 
-    /// `None` if its worker ends it.
+    /// Ends the call by its deadline; `None` if that is up to the worker.
     fn time_out(&mut self) -> Option<Outcome<Reply>> {
         if self.is_timed_by_worker && self.one_shot.has_begun() && !self.one_shot.is_answered() {
             return None;
         }
         Some(match self.one_shot.cancel() {
-            // The answer came between the look and now.
+            // Answered in the meantime.
             None => self.take(),
             Some(begun) => {
                 self.is_over = true;
@@ -223,14 +226,14 @@ impl<Reply> LocalCall<Reply> {
     }
 }
 
-// Nothing in it is pinned.
+// No field is pinned.
 impl<Reply> Unpin for LocalCall<Reply> {}
 
 impl<Reply: Send + 'static> Future for LocalCall<Reply> {
     type Output = Outcome<Reply>;
 
     /// # Panics
-    /// When it is polled after it was ready.
+    /// If it is polled after it was ready.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome<Reply>> {
         self.check();
         if self.one_shot.is_answered() {
@@ -249,7 +252,8 @@ impl<Reply: Send + 'static> Future for LocalCall<Reply> {
             return Poll::Pending;
         }
         if self.timer.is_none() {
-            // After the waker is in its place, so that an expiry finds it; if the deadline is over already, it comes at once.
+            // Entered after the waker is registered, so that an expiry finds it; a deadline in the past expires at
+            // once.
             let timed = Arc::clone(&self.one_shot);
             self.timer = Some(self.origin.deadlines.enter(self.deadline_ns, timed));
         } else if monotonic_ns() >= self.deadline_ns

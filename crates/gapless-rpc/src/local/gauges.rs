@@ -1,20 +1,20 @@
-//! [`QueueGauges`]: how full a route's queue is, and what has waited there too long, for other processes to read.
+//! [`QueueGauges`]: length of a route's queue and its expired requests, for other processes to read.
 
 use gapless_agent::{CountersWriter, SharedCounter};
 use std::sync::Arc;
 
-/// How full a route's queue is, set under the queue's lock, and what has waited there too long.
+/// Length of a route's queue, set under the queue's lock, and count of its expired requests.
 #[derive(Debug)]
 pub struct QueueGauges {
-    /// Requests that wait in memory.
+    /// Requests queued in memory.
     pub queued: SharedCounter,
-    /// Requests that wait in the overflow.
+    /// Requests in the overflow.
     pub on_disk: SharedCounter,
-    /// Requests that have gone into the overflow.
+    /// Total requests that went into the overflow.
     pub overflowed: SharedCounter,
-    /// Requests whose time was over when a worker took them.
+    /// Requests whose deadline had passed when a worker took them.
     pub too_late: SharedCounter,
-    /// What shows them.
+    /// Writer of the counter files.
     pub writer: Arc<CountersWriter>,
 }
 

@@ -1,15 +1,15 @@
-//! [`IdleWorkers`]: which workers of a route wait for work, and how each is woken.
+//! [`IdleWorkers`]: the idle workers of a route, and how each is woken.
 //!
-//! Pure: it lies under the lock of the queue and only says whom to wake; waking is done when the lock is free, because a
-//! task's waker may run anything. Last in, first out, so that few workers stay warm. A task that has just worked lingers: it looks
-//! once more when others of its executor have run, and counts as woken until then. Fifty callers of fifty workers made
-//! 1.2 million calls a second on two cores in place of 0.8.
+//! Pure: it lives under the lock of the queue and only selects whom to wake. The wake-up itself happens without the
+//! lock, because a task's waker may run arbitrary code. Last in, first out, so that few workers stay warm. A task that
+//! has just worked lingers: it looks once more after other tasks of its executor have run, and counts as woken until
+//! then. With fifty callers and fifty workers on two cores that gave 1.2 million calls a second instead of 0.8.
 //!
-//! No wake-up is lost, and the argument is the lock's: a worker that finds nothing is entered here in the same critical
-//! section, and a thread that brings work looks here in the critical section that brings it. So either the worker found the work, or
-//! that thread finds the worker. A wake-up between entering and parking is kept: a thread's by the token of
-//! `std::thread::park`, a task's by the promise of `Waker`. `tests/loom` runs the interleavings. Threads park by a futex and not
-//! by an eventfd, because that took 4.7 µs a round trip in place of 8.4 on two cores.
+//! No wake-up is lost, because of the lock: a worker that finds nothing is entered here in the same critical section,
+//! and a thread that queues work looks here in the critical section that queues it. So either the worker finds the
+//! work, or that thread finds the worker. A wake-up between entering and parking is kept: for a thread by the token of
+//! `std::thread::park`, for a task by the contract of `Waker`. `tests/loom` explores the interleavings. Threads park by
+//! a futex instead of an eventfd: a round trip took 4.7 µs instead of 8.4 on two cores.
 
 use super::sync::Thread;
 use gapless_agent::foreign;
@@ -18,14 +18,14 @@ use std::task::Waker;
 /// How a waiting worker or caller is woken.
 #[derive(Debug)]
 pub(super) enum Sleeper {
-    /// It parks by `std::thread::park`.
+    /// Parked by `std::thread::park`.
     Thread(Thread),
     /// A task of any executor.
     Task(Waker),
 }
 
 impl Sleeper {
-    /// Not under a lock: a task's waker may run anything.
+    /// Must not run under a lock: a task's waker may run arbitrary code.
     pub(super) fn wake(self) {
         match self {
             Self::Thread(thread) => thread.unpark(),
@@ -34,33 +34,32 @@ impl Sleeper {
     }
 }
 
-/// What a worker does that finds nothing.
+/// Behaviour of a worker that finds nothing.
 #[derive(Debug)]
 pub(super) enum Pause {
-    /// It looks again by itself at any time.
+    /// Leaves, and may look again at any time.
     Leaves,
-    /// It looks once more as soon as others have had their turn: as one that has been woken.
+    /// Looks once more after other tasks have run; counts as woken.
     Lingers,
-    /// It sleeps until it is woken.
+    /// Sleeps until it is woken.
     Sleeps(Sleeper),
 }
 
-/// A worker's number in its route; given again after it has left.
+/// Number of a worker in its route, reused after it has left.
 pub(super) type WorkerNumber = usize;
 
 #[derive(Debug)]
 enum State {
-    /// Nobody has this number.
+    /// Unused number.
     Vacant,
-    /// It works, or looks for work.
+    /// Working, or looking for work.
     Busy,
-    /// It waits, at that place of the stack.
+    /// Waiting, with its index on the stack.
     Idle(usize, Sleeper),
-    /// It has been woken and has not come yet.
+    /// Woken, and has not arrived yet.
     Woken,
 }
 
-/// The workers of a route.
 #[derive(Debug, Default)]
 pub(super) struct IdleWorkers {
     states: Vec<State>,
@@ -71,7 +70,7 @@ pub(super) struct IdleWorkers {
 }
 
 impl IdleWorkers {
-    /// A new worker, busy at first.
+    /// Adds a worker, busy at first.
     pub(super) fn enter(&mut self) -> WorkerNumber {
         self.workers += 1;
         if let Some(number) = self.vacant.pop() {
@@ -82,7 +81,7 @@ impl IdleWorkers {
         self.states.len() - 1
     }
 
-    /// A worker leaves for good. Its sleeper is given back to be dropped without the lock.
+    /// Removes a worker. Its sleeper is returned to be dropped without the lock.
     pub(super) fn leave(&mut self, number: WorkerNumber) -> Option<Sleeper> {
         let sleeper = self.arrive(number);
         self.states[number] = State::Vacant;
@@ -91,7 +90,7 @@ impl IdleWorkers {
         sleeper
     }
 
-    /// A worker looks for work: from now on it is busy. The sleeper that it left, if nobody has used it, is given back.
+    /// Marks a worker that looks for work as busy. Returns its unused sleeper.
     pub(super) fn arrive(&mut self, number: WorkerNumber) -> Option<Sleeper> {
         match std::mem::replace(&mut self.states[number], State::Busy) {
             State::Vacant | State::Busy => None,
@@ -111,7 +110,7 @@ impl IdleWorkers {
         }
     }
 
-    /// A worker that has just arrived found nothing.
+    /// Records that a worker which has just arrived found nothing.
     pub(super) fn pause(&mut self, number: WorkerNumber, pause: Pause) {
         debug_assert!(matches!(self.states[number], State::Busy), "it has arrived");
         match pause {
@@ -127,14 +126,14 @@ impl IdleWorkers {
         }
     }
 
-    /// For `queued` requests: somebody to be woken, unless as many have been woken already and not come yet. So each request
-    /// costs one wake-up at most.
+    /// Selects a sleeper to wake for `queued` requests, unless as many workers are already on their way. So each
+    /// request costs at most one wake-up.
     #[inline]
     pub(super) fn next_for(&mut self, queued: usize) -> Option<Sleeper> {
         if self.woken >= queued { None } else { self.next() }
     }
 
-    /// The next to be woken, whatever there is to do.
+    /// Selects the next sleeper unconditionally.
     pub(super) fn next(&mut self) -> Option<Sleeper> {
         let number = self.stack.pop()?;
         match std::mem::replace(&mut self.states[number], State::Woken) {
@@ -146,12 +145,12 @@ impl IdleWorkers {
         }
     }
 
-    /// How many have entered and not left.
+    /// Number of workers.
     pub(super) const fn len(&self) -> usize {
         self.workers
     }
 
-    /// How many wait.
+    /// Number of idle workers.
     pub(super) fn idle(&self) -> usize {
         self.stack.len()
     }
@@ -165,10 +164,10 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn whatever_comes_in_whatever_order_the_books_are_right() {
+    fn random_operations_keep_counts_right() {
         let mut random = Random::seeded();
         let mut idle = IdleWorkers::default();
-        // Number, and whether it is idle as far as this test knows.
+        // Number, and whether the test expects it to be idle.
         let mut workers: Vec<(WorkerNumber, Arc<WakeCount>, bool)> = Vec::new();
         for _ in 0..100_000 {
             let chosen = (!workers.is_empty()).then(|| random.below(workers.len() as u64) as usize);
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_costs_one_wake_up_at_most() {
+    fn request_costs_at_most_one_wake_up() {
         let mut idle = IdleWorkers::default();
         let numbers: Vec<_> = (0..3).map(|_| idle.enter()).collect();
         numbers.iter().for_each(|&number| idle.pause(number, Pause::Sleeps(Sleeper::Task(Waker::noop().clone()))));
@@ -219,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_lingers_is_on_its_way_and_the_next_is_woken_for_more() {
+    fn lingering_worker_counts_as_woken() {
         let mut idle = IdleWorkers::default();
         let (lingering, sleeping) = (idle.enter(), idle.enter());
         idle.pause(sleeping, Pause::Sleeps(Sleeper::Task(Waker::noop().clone())));

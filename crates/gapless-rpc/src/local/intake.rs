@@ -1,11 +1,12 @@
-//! [`Intake`]: a route's queue and the books of its workers, under one lock.
+//! [`Intake`]: a route's queue and its workers, under one lock.
 //!
-//! A request enters and leaves in one critical section each, of some tens of nanoseconds; nothing foreign runs in it but
-//! the cloning of a waker: waking, dropping and encoding are done without the lock. [`Intake::push`] wakes one idle worker; who takes work and sees more than
-//! is being woken for wakes one more, so no request waits behind a busy worker while another is idle, and none costs more
-//! than one wake-up. Why no wake-up is lost stands in `idle.rs`.
+//! A request enters and leaves in one critical section each, of some tens of nanoseconds. The only foreign code in it
+//! is the clone of a waker: waking, dropping and encoding happen without the lock. [`Intake::push`] wakes one idle
+//! worker; a worker that takes work and sees more than the woken workers can take wakes one more. So no request waits
+//! behind a busy worker while another is idle, and none costs more than one wake-up. `idle.rs` argues why no wake-up is
+//! lost.
 //!
-//! Two locks: the one of the overflow is taken before the one of the queue, never after.
+//! Lock order: overflow before queue.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -23,27 +24,27 @@ use crate::options::Priority;
 use crate::outcome::CallError;
 use crate::overflow::classes::{CLASSES, Classes};
 
-/// Requests that come back from the overflow in one critical section.
+/// Requests that return from the overflow in one critical section.
 const REFILL_MAX: usize = 256;
 
-/// What a route does with its requests.
+/// State of a route's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueState {
-    /// They come and are served.
+    /// Requests enter and are served.
     Open,
-    /// They come and wait.
+    /// Requests enter and wait.
     Suspended,
-    /// No more come; those that wait are served.
+    /// No request enters; queued ones are served.
     Draining,
-    /// No more come, and none waits.
+    /// No request enters, and none is queued.
     Withdrawn,
 }
 
-/// What a worker finds.
+/// Result of a worker's look.
 pub(super) enum Found<Work> {
     Work(Work),
     Nothing,
-    /// There will be no more work.
+    /// No more work will come.
     End,
 }
 
@@ -51,42 +52,41 @@ struct Queue<Request, Reply> {
     classes: Classes<Queued<Request, Reply>>,
     workers: IdleWorkers,
     state: QueueState,
-    /// How many of each class lie in the overflow; while there is one, all that come go there, for the order.
+    /// Requests of each class in the overflow; while there are any, new ones go there too, to keep the order.
     spilled: [usize; CLASSES],
-    /// Refusals of each class before it is searched for cancelled requests.
+    /// Refusals of each class until the next search for cancelled requests.
     refusals_left: [usize; CLASSES],
 }
 
-/// The requests in the overflow, and the calls that wait for them.
+/// Requests in the overflow, and the calls that wait for them.
 struct SpilledRequests<Request, Reply> {
     overflow: Box<dyn Overflow<Request>>,
     waiting: [VecDeque<SpilledCall<Reply>>; CLASSES],
 }
 
-/// What is to be done once something has come back from the overflow, without its lock: what is told or woken may call this route.
+/// Work left after a refill, to be done without the lock: callbacks and wakers may call this route.
 struct Refilled<Reply> {
     /// With the reasons.
     lost: Vec<(SpilledCall<Reply>, String)>,
     sleepers: Vec<Sleeper>,
 }
 
-/// The part of a spilled request that stays in memory.
+/// In-memory part of a spilled request.
 type SpilledCall<Reply> = (Option<Arc<OneShot<Reply>>>, Offer);
 
-/// A route's queue and the books of its workers.
 pub(super) struct Intake<Request, Reply> {
     name: Arc<str>,
-    /// Requests in memory for each class.
+    /// Limit of requests in memory, for each class.
     queue_max: usize,
     queue: Mutex<Queue<Request, Reply>>,
-    /// What spinning workers look at: how many requests there are to be taken; `usize::MAX` when they should end.
+    /// Hint for spinning workers: number of requests to take; `usize::MAX` when they should end.
     hint: AtomicUsize,
     left: Condvar,
     gauges: Option<Arc<QueueGauges>>,
     spill: Option<Mutex<SpilledRequests<Request, Reply>>>,
 }
 
-/// A request that was not taken, and why.
+/// A request that was not taken, and the reason.
 pub(super) type NotTaken<Request, Reply> = (Queued<Request, Reply>, CallError);
 
 impl<Request, Reply> Intake<Request, Reply> {
@@ -116,11 +116,11 @@ impl<Request, Reply> Intake<Request, Reply> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue<Request, Reply>> {
-        // Nothing under it runs foreign code, so a panic under it is one of ours, between two whole changes.
+        // No foreign code runs under the lock, so a panic under it is our bug, and leaves the state consistent.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// After each change, under the lock.
+    /// Updates hint and gauges after each change, under the lock.
     fn tell(&self, queue: &Queue<Request, Reply>) {
         let hint = match queue.state {
             QueueState::Suspended => 0,
@@ -128,21 +128,21 @@ impl<Request, Reply> Intake<Request, Reply> {
             QueueState::Draining if queue.is_empty() => usize::MAX,
             QueueState::Draining | QueueState::Open => queue.classes.len(),
         };
-        // Relaxed: a hint; who follows it takes the lock.
+        // Relaxed: a hint; a worker that follows it takes the lock.
         self.hint.store(hint, Ordering::Relaxed);
         if let Some(gauges) = &self.gauges {
             gauges.set(queue.classes.len(), queue.spilled.iter().sum());
         }
     }
 
-    /// Whether a look under the lock is worth it. A hint for workers that spin.
+    /// Reports whether to look under the lock; a hint for spinning workers.
     #[inline]
     pub(super) fn looks_worth_it(&self) -> bool {
-        // Relaxed: pairs with nothing; a worker looks under the lock before it sleeps.
+        // Relaxed: synchronises nothing; a worker looks under the lock before it sleeps.
         self.hint.load(Ordering::Relaxed) > 0
     }
 
-    /// Takes a request in and wakes one for it.
+    /// Queues a request and wakes a worker for it.
     #[inline]
     pub(super) fn push(&self, queued: Queued<Request, Reply>) -> Result<(), Box<NotTaken<Request, Reply>>> {
         let class = queued.offer.priority;
@@ -169,7 +169,7 @@ impl<Request, Reply> Intake<Request, Reply> {
         if !self.lock().takes_in() {
             return Err(Box::new((queued, self.no_route())));
         }
-        // In memory or not, it goes behind all that were spilled; this lock keeps others from coming between.
+        // Goes after everything spilled, even if memory has room now; this lock keeps other requests out.
         if let Err(reason) = spill.overflow.push(class, &queued.request) {
             return Err(Box::new((queued, self.busy(reason))));
         }
@@ -180,13 +180,14 @@ impl<Request, Reply> Intake<Request, Reply> {
         self.tell(&queue);
         let is_low = queue.classes.len_of(class) <= self.queue_max / 2;
         drop(queue);
-        // The workers may have emptied the memory meanwhile, and then nobody else brings it back.
+        // The workers may have emptied the memory meanwhile; then only this thread can refill it.
         self.refill_classes(spill, &[class][..usize::from(is_low)]);
         Ok(())
     }
 
-    /// Cancelled requests make room, if there are any. Searching costs as much as a class is long, so it is done at the first refusal, and
-    /// then once for an eighth of its length in refusals, unless it has found as many, or the class was half empty meanwhile.
+    /// Removes cancelled requests to make room. A search is linear in the length of a class. It runs at the first
+    /// refusal, and then once per eighth of that length in refusals, unless it found as many or the class was half
+    /// empty meanwhile.
     fn push_into_full(&self, queued: Queued<Request, Reply>) -> Result<(), Box<NotTaken<Request, Reply>>> {
         let class = queued.offer.priority;
         let mut queue = self.lock();
@@ -219,8 +220,8 @@ impl<Request, Reply> Intake<Request, Reply> {
         Ok(())
     }
 
-    /// A worker looks for work. If there is none and it sleeps, it is woken when there is. `pause` runs under the lock, and
-    /// only if it is needed: it clones a handle.
+    /// Looks for work. A worker that finds none and sleeps is woken when there is some. `pause` runs under the lock,
+    /// and only if needed: it clones a handle.
     #[inline]
     pub(super) fn take(&self, number: WorkerNumber, pause: impl FnOnce() -> Pause) -> Found<Queued<Request, Reply>> {
         let mut queue = self.lock();
@@ -261,7 +262,7 @@ impl<Request, Reply> Intake<Request, Reply> {
         Found::Work(queued)
     }
 
-    /// A worker goes home without having looked, though it may have been woken: the next one looks.
+    /// Passes a possible wake-up on to the next worker, for one that leaves without looking.
     pub(super) fn pass_on(&self, number: WorkerNumber) {
         let mut queue = self.lock();
         let replaced = queue.workers.arrive(number);
@@ -273,13 +274,13 @@ impl<Request, Reply> Intake<Request, Reply> {
         }
     }
 
-    /// A new worker; `None` if there will be no work.
+    /// Adds a worker; `None` if there will be no work.
     pub(super) fn enter(&self) -> Option<WorkerNumber> {
         let mut queue = self.lock();
         (queue.state != QueueState::Withdrawn).then(|| queue.workers.enter())
     }
 
-    /// A worker leaves for good. With the last one the route is withdrawn: nobody would serve what waits.
+    /// Removes a worker. The last one withdraws the route, because queued requests would never be served.
     pub(super) fn leave(&self, number: WorkerNumber) {
         let mut queue = self.lock();
         let replaced = queue.workers.leave(number);
@@ -300,19 +301,19 @@ impl<Request, Reply> Intake<Request, Reply> {
         self.lock().state
     }
 
-    /// Requests that wait, in memory and in the overflow.
+    /// Number of requests in memory and in the overflow.
     pub(super) fn queued(&self) -> (usize, usize) {
         let queue = self.lock();
         (queue.classes.len(), queue.spilled.iter().sum())
     }
 
-    /// Workers, and how many of them are idle.
+    /// Number of workers, and of idle ones.
     pub(super) fn workers(&self) -> (usize, usize) {
         let queue = self.lock();
         (queue.workers.len(), queue.workers.idle())
     }
 
-    /// From `Open` to `Suspended` and back, or to `Draining`; false if the route is beyond that.
+    /// Switches between `Open` and `Suspended`, or to `Draining`; false if the route is past that.
     pub(super) fn change(&self, to: QueueState) -> bool {
         let mut queue = self.lock();
         if matches!(queue.state, QueueState::Draining | QueueState::Withdrawn) {
@@ -320,7 +321,7 @@ impl<Request, Reply> Intake<Request, Reply> {
         }
         queue.state = to;
         self.tell(&queue);
-        // Who drains tells all that they will find no more; who resumes wakes one, who wakes the next.
+        // Draining wakes all workers to let them end; resuming wakes one, which wakes the next.
         let sleepers: Vec<Sleeper> = if to == QueueState::Draining {
             std::iter::from_fn(|| queue.workers.next()).collect()
         } else {
@@ -331,9 +332,9 @@ impl<Request, Reply> Intake<Request, Reply> {
         true
     }
 
-    /// Ends the route: what waits has not begun and does not any more.
+    /// Ends the route: queued requests end as not begun.
     pub(super) fn withdraw(&self, reason: &str) {
-        // In the order of the locks: what is being spilled meanwhile is not overlooked.
+        // In lock order, so that requests being spilled meanwhile are included.
         let mut spill = self.spill.as_ref().map(|spill| spill.lock().unwrap_or_else(PoisonError::into_inner));
         let mut queue = self.lock();
         queue.state = QueueState::Withdrawn;
@@ -354,7 +355,7 @@ impl<Request, Reply> Intake<Request, Reply> {
         }
     }
 
-    /// Waits until the last worker has left; false if `until` came before.
+    /// Waits until the last worker has left; false at `until`.
     pub(super) fn wait_until_left(&self, until: Option<Instant>) -> bool {
         let mut queue = self.lock();
         while queue.workers.len() > 0 {
@@ -367,7 +368,7 @@ impl<Request, Reply> Intake<Request, Reply> {
         true
     }
 
-    /// Brings back from the overflow what has room.
+    /// Takes requests back from the overflow while there is room.
     pub(super) fn refill(&self) {
         let Some(spill) = &self.spill else { return };
         self.refill_classes(spill.lock().unwrap_or_else(PoisonError::into_inner), &Priority::ALL);
@@ -376,13 +377,14 @@ impl<Request, Reply> Intake<Request, Reply> {
     #[cold]
     fn refill_low(&self, class: Priority, is_empty: bool) {
         let Some(spill) = &self.spill else { return };
-        // Another brings something back, or looks after it has spilled; unless the class is empty: then nobody comes by again.
+        // Another thread is refilling, or checks after spilling. If the class is empty, wait for the lock: no later
+        // take would trigger a refill.
         let guard =
             if is_empty { Some(spill.lock().unwrap_or_else(PoisonError::into_inner)) } else { spill.try_lock().ok() };
         guard.into_iter().for_each(|spill| self.refill_classes(spill, &[class]));
     }
 
-    /// Brings back what has room, of these classes. Nobody is told or woken before the lock is free.
+    /// Refills these classes. Callbacks and wake-ups happen without the lock.
     fn refill_classes(&self, mut spill: MutexGuard<'_, SpilledRequests<Request, Reply>>, classes: &[Priority]) {
         let mut refilled = Refilled { lost: Vec::new(), sleepers: Vec::new() };
         classes.iter().for_each(|class| self.refill_class(&mut spill, *class, &mut refilled));

@@ -1,23 +1,23 @@
-//! The reach of a route inside one process: requests and replies move as the values that they are, nothing is encoded.
+//! Calls within one process: requests and replies move as values, without encoding.
 //!
-//! It knows nothing of domains, other processes and handlers' types; the callers' and the servers' layers stand on it.
-//! The walk of a call: [`LocalRoute::call`] → `intake` → [`LocalWorker`] → [`Incoming`] → [`Answer`] → `one_shot` →
-//! [`LocalCall`].
+//! Independent of domains, other processes and handler types; the layers of callers and servers build on it. Path of a
+//! call: [`LocalRoute::call`] → `intake` → [`LocalWorker`] → [`Incoming`] → [`Answer`] → `one_shot` → [`LocalCall`].
+//!
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `route` | [`LocalRoute`]: where requests are offered, and workers enter |
+//! | `route` | [`LocalRoute`]: takes requests and workers |
 //! | `worker` | [`LocalWorker`]: a thread or a task that pulls requests |
-//! | `answer` | [`Incoming`] and [`Answer`]: a request that has begun, and what is owed for it; forwarding |
-//! | `intake` | the queue and the books of the workers, under one lock |
-//! | `call` | [`LocalCall`]: a call as its caller holds it |
-//! | `gauges` | [`QueueGauges`]: how full the queue is, and what was late, for other processes |
-//! | `queued` | a request that waits |
-//! | `one_shot` | where an outcome is left and fetched |
-//! | `offer` | [`Offer`]: what travels with a request |
-//! | `overflow` | [`Overflow`]: where the requests of a full queue wait |
-//! | `idle`, `spin` | pure parts: the idle workers; looking before sleeping |
-//! | `sync` | the locks and words that loom takes the place of |
+//! | `answer` | [`Incoming`] and [`Answer`]: a request that has begun, and its answer; forwarding |
+//! | `intake` | the queue and the workers, under one lock |
+//! | `call` | [`LocalCall`]: the caller's side of a call |
+//! | `gauges` | [`QueueGauges`]: queue length and expired requests, for other processes |
+//! | `queued` | a queued request |
+//! | `one_shot` | the slot of a call's outcome |
+//! | `offer` | [`Offer`]: attributes that travel with a request |
+//! | `overflow` | [`Overflow`]: requests beyond the queue's limit |
+//! | `idle`, `spin` | pure parts: idle workers; spinning before a sleep |
+//! | `sync` | locks and atomics, replaced under loom |
 
 mod answer;
 mod call;

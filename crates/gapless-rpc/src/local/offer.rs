@@ -1,4 +1,4 @@
-//! [`Offer`]: what travels with a request inside the process.
+//! [`Offer`]: attributes that travel with a request inside the process.
 
 use gapless_agent::monotonic::{monotonic_ns, saturating_ns};
 use std::time::Duration;
@@ -8,18 +8,18 @@ use crate::options::{CallOptions, Priority};
 use crate::outcome::CallError;
 use gapless_trace::TraceContext;
 
-/// What travels with a request inside the process.
+/// Attributes that travel with a request inside the process.
 #[derive(Clone, Debug)]
 pub struct Offer {
     pub(super) priority: Priority,
     pub(super) attempt: u8,
     pub(super) hops: u8,
-    /// Nanoseconds of the monotonic clock, 0 without one.
+    /// Deadline, ns of the monotonic clock; 0 without one.
     pub(super) deadline_ns: u64,
     pub(super) timeout_ns: u64,
-    /// The affinity key, 0 without one: inside one process nobody looks at it but the handler.
+    /// Affinity key, 0 without one: inside one process only the handler reads it.
     pub(super) key: u64,
-    /// Apart, because most calls have none of it.
+    /// Boxed, because most calls have none of it.
     pub(super) extra: Option<Box<Extra>>,
 }
 
@@ -27,20 +27,20 @@ pub struct Offer {
 pub(super) struct Extra {
     pub(super) headers: Headers,
     pub(super) trace: TraceContext,
-    /// That of the call, if somebody records it.
+    /// Span of the call, if spans are recorded.
     #[cfg(not(loom))]
     span: Option<tracing::Span>,
 }
 
 impl Default for Offer {
-    /// Of normal priority, the first attempt, without a deadline.
+    /// Normal priority, first attempt, no deadline.
     fn default() -> Self {
         Self { priority: Priority::default(), attempt: 1, hops: 0, deadline_ns: 0, timeout_ns: 0, key: 0, extra: None }
     }
 }
 
 impl Offer {
-    /// The first attempt of a call with these options, whose time begins now.
+    /// First attempt of a call with these options, whose timeout starts now.
     #[must_use]
     pub fn new(options: &CallOptions) -> Self {
         let mut offer = Self { priority: options.priority, key: options.key.unwrap_or(0), ..Self::default() };
@@ -54,14 +54,14 @@ impl Offer {
         }
     }
 
-    /// Ends so long after now.
+    /// Sets the deadline to `timeout` from now.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
         let timeout_ns = saturating_ns(timeout);
         self.with_deadline(monotonic_ns().saturating_add(timeout_ns), timeout)
     }
 
-    /// Ends at `deadline_ns` of the monotonic clock; `timeout` is what errors say.
+    /// Sets the deadline, ns of the monotonic clock; `timeout` is only for errors.
     #[must_use]
     pub fn with_deadline(mut self, deadline_ns: u64, timeout: Duration) -> Self {
         self.deadline_ns = deadline_ns;
@@ -69,21 +69,21 @@ impl Offer {
         self
     }
 
-    /// Of that class.
+    /// Sets the class.
     #[must_use]
     pub const fn with_priority(mut self, priority: Priority) -> Self {
         self.priority = priority;
         self
     }
 
-    /// The attempt that it is, from 1.
+    /// Sets the number of the attempt, from 1.
     #[must_use]
     pub const fn with_attempt(mut self, attempt: u8) -> Self {
         self.attempt = attempt;
         self
     }
 
-    /// Its handler's span is below this one.
+    /// Sets the parent of the handler's span.
     #[cfg(not(loom))]
     pub(crate) fn with_span(mut self, span: Option<tracing::Span>) -> Self {
         if span.is_some() {
@@ -92,14 +92,14 @@ impl Offer {
         self
     }
 
-    /// See [`Offer::with_span`].
+    /// Span of the call.
     #[cfg(not(loom))]
     pub(crate) fn span(&self) -> Option<&tracing::Span> {
         self.extra.as_ref()?.span.as_ref()
     }
 
     #[cfg(not(loom))]
-    /// The options of a call that goes on with what is left of its time.
+    /// Options of a follow-up call, with the remaining time as its timeout.
     pub(crate) fn options(&self) -> CallOptions {
         let Extra { headers, trace, .. } = self.extra.as_deref().cloned().unwrap_or_default();
         let left_ns = (self.deadline_ns != 0).then(|| self.deadline_ns.saturating_sub(monotonic_ns()));
@@ -108,23 +108,23 @@ impl Offer {
     }
 
     #[cfg(not(loom))]
-    /// Its end, ns of the monotonic clock; `u64::MAX` without one.
+    /// Deadline, ns of the monotonic clock; `u64::MAX` without one.
     pub(crate) const fn end_ns(&self) -> u64 {
         if self.deadline_ns == 0 { u64::MAX } else { self.deadline_ns }
     }
 
     #[cfg(not(loom))]
-    /// How often it was forwarded.
+    /// Number of forwards so far.
     pub(crate) const fn hops(&self) -> u8 {
         self.hops
     }
 
-    /// Whether its time is over. Reads the clock only if it has a deadline.
+    /// Reports whether the deadline has passed. Reads the clock only if there is one.
     pub(super) fn is_late(&self) -> bool {
         self.deadline_ns != 0 && monotonic_ns() >= self.deadline_ns
     }
 
-    /// The outcome of a call whose time is over.
+    /// Timeout error of the call.
     pub(crate) fn timed_out(&self, route: &str, begun: bool) -> CallError {
         timed_out(route, self.timeout_ns, begun)
     }

@@ -1,10 +1,11 @@
-//! [`OneShot`]: the place where a call's outcome is left and fetched, once. The only allocation of a call.
+//! [`OneShot`]: the slot in which a call's outcome is left and fetched, once. The only allocation of a call.
 //!
-//! Begun, cancelled and answered are three bits of one word, each only ever set: of a worker that begins and a caller
-//! that gives up, the second reads in the word what the first has done, so exactly one of "it began" and "it never begins" is
-//! true, and both know which. All of these are Relaxed: the word is the whole message. The outcome itself and the waker of
-//! its caller lie under a lock, in which the answered bit is set, too; a thread that has seen that bit takes the lock before the outcome.
-//! A fourth bit, set under the lock, says that a handler waits for the cancellation: it reads that bit's neighbour as it sets it, so of
+//! Begun, cancelled and answered are three bits of one word, each set once and never cleared. When a worker begins and
+//! a caller gives up, the second of them reads in the word what the first has done. So exactly one of "it began" and
+//! "it never begins" is true, and both know which. All accesses are Relaxed: the word is the whole message. The outcome
+//! and the caller's waker lie under a lock, in which the answered bit is set too; a thread that has seen that bit takes
+//! the lock before the outcome. A fourth bit, set under the lock, says that a handler waits for the cancellation.
+//! Setting it also reads the cancelled bit, so the second of caller and handler learns of the first.
 //! caller and handler the second knows of the first.
 
 use gapless_agent::deadlines::{DeadlineKey, Deadlines, Timed};
@@ -24,7 +25,7 @@ const CANCELLED: u8 = 2;
 const ANSWERED: u8 = 4;
 const WATCHED: u8 = 8;
 
-/// What a callback is told.
+/// Argument of a callback.
 pub(super) enum Ended<Reply> {
     Outcome(Result<Reply, CallError>),
     TimedOut { begun: bool },
@@ -41,13 +42,12 @@ enum Waiter<Reply> {
 struct OutcomePlace<Reply> {
     outcome: Option<Result<Reply, CallError>>,
     waiter: Waiter<Reply>,
-    /// Where the deadline of a callback stands, to be taken out when the outcome comes.
+    /// Deadline entry of a callback, removed when the outcome comes.
     timer: Option<(Arc<Deadlines>, DeadlineKey)>,
-    /// Tasks of the handler that wait for the cancellation, each with its number.
+    /// Tasks of the handler that wait for the cancellation, by number.
     watchers: Vec<(u64, Waker)>,
 }
 
-/// The place of one outcome.
 pub(super) struct OneShot<Reply> {
     word: AtomicU8,
     place: Mutex<OutcomePlace<Reply>>,
@@ -72,18 +72,18 @@ impl<Reply> OneShot<Reply> {
     }
 
     fn word(&self) -> u8 {
-        // Relaxed: as the head of the file argues.
+        // Relaxed: see the module documentation.
         self.word.load(Ordering::Relaxed)
     }
 
-    /// Sets a bit and returns what the word was.
+    /// Sets a bit and returns the word before.
     fn set(&self, bit: u8) -> u8 {
-        // Relaxed: as the head of the file argues.
+        // Relaxed: see the module documentation.
         self.word.fetch_or(bit, Ordering::Relaxed)
     }
 
     fn lock(&self) -> MutexGuard<'_, OutcomePlace<Reply>> {
-        // The only foreign code under it is the cloning of a waker, before anything has changed.
+        // The only foreign code under the lock is the clone of a waker, before anything has changed.
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -99,7 +99,7 @@ impl<Reply> OneShot<Reply> {
         self.word() & CANCELLED != 0
     }
 
-    /// Worker: the handler begins. False if the caller has given up, and then it must not.
+    /// Worker: begins the handler. False if the caller has given up; then it must not run.
     pub(super) fn begin(&self) -> bool {
         self.set(BEGUN) & CANCELLED == 0
     }
@@ -139,12 +139,12 @@ impl<Reply> OneShot<Reply> {
         }
     }
 
-    /// Caller: fetches the outcome.
+    /// Caller: takes the outcome.
     pub(super) fn take(&self) -> Option<Result<Reply, CallError>> {
         self.lock().outcome.take()
     }
 
-    /// Caller: lays down how it is woken; `sleeper` sees what lies there and may let it lie. What it replaced is given back;
+    /// Caller: registers a sleeper; the closure sees the current one and may keep it. Returns the replaced sleeper, or
     /// an error if the outcome is there.
     pub(super) fn sleep(
         &self,
@@ -162,7 +162,7 @@ impl<Reply> OneShot<Reply> {
         }
     }
 
-    /// Caller: the outcome goes to `callback`, now if it is there. Whether it is still to come.
+    /// Caller: registers a callback, or runs it now if the outcome is there. True if the outcome is still to come.
     pub(super) fn call_back(&self, callback: Callback<Reply>) -> bool {
         let mut place = self.lock();
         let Some(outcome) = place.outcome.take() else {
@@ -176,7 +176,7 @@ impl<Reply> OneShot<Reply> {
         false
     }
 
-    /// Caller: where the deadline of its callback stands.
+    /// Caller: keeps the deadline entry of its callback.
     pub(super) fn keep_timer(&self, deadlines: &Arc<Deadlines>, key: DeadlineKey) {
         let mut place = self.lock();
         if matches!(place.waiter, Waiter::Callback(_)) {
@@ -184,32 +184,32 @@ impl<Reply> OneShot<Reply> {
             return;
         }
         drop(place);
-        // The outcome was faster.
+        // The outcome has come meanwhile.
         deadlines.leave(key);
     }
 
-    /// Caller: gives up. Whether the handler had begun; `None` if it has answered.
+    /// Caller: gives up. Returns whether the handler had begun; `None` if it has answered.
     pub(super) fn cancel(&self) -> Option<bool> {
         let before = self.set(CANCELLED);
         self.tell_watchers(before);
         (before & ANSWERED == 0).then_some(before & BEGUN != 0)
     }
 
-    /// It was cancelled, when its word was `before`.
+    /// Wakes the handler's tasks if this was the first cancellation; `before` is the previous word.
     fn tell_watchers(&self, before: u8) {
         if before & (WATCHED | CANCELLED) == WATCHED {
             wake_all(std::mem::take(&mut self.lock().watchers));
         }
     }
 
-    /// Caller: gives up, and says whether the handler had begun.
+    /// Caller: gives up, and returns whether the handler had begun.
     pub(super) fn has_begun_before_cancelled(&self) -> bool {
         let before = self.set(CANCELLED);
         self.tell_watchers(before);
         before & BEGUN != 0
     }
 
-    /// Caller: gives up and will not come back.
+    /// Caller: gives up for good.
     pub(super) fn abandon(&self, has_slept: bool) {
         if self.cancel().is_none() || !has_slept {
             return;
@@ -253,12 +253,12 @@ impl<Reply: Send> Watched for OneShot<Reply> {
 }
 
 impl<Reply: Send> Timed for OneShot<Reply> {
-    /// A callback is told so; a task is woken and sees for itself.
+    /// Tells a callback that it has timed out; only wakes a task, which checks for itself.
     fn expire(&self) {
         let mut place = self.lock();
         let waiter = std::mem::replace(&mut place.waiter, Waiter::Nobody);
         let timer = place.timer.take();
-        // Under the lock, so that an answer comes wholly before, and has taken the waiter, or wholly after.
+        // Under the lock, so that an answer is either complete, with the waiter taken, or comes wholly after this.
         let is_over = matches!(waiter, Waiter::Callback(_));
         let before = if is_over { self.set(CANCELLED) } else { ANSWERED };
         drop(place);

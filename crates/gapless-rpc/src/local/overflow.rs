@@ -1,47 +1,49 @@
-//! [`Overflow`]: where the requests of a full queue wait, and [`EncodedOverflow`]: the same as bytes.
+//! [`Overflow`]: storage for requests beyond a queue's limit, and [`EncodedOverflow`]: the same as bytes.
 //!
-//! A route without one is `Busy` when a class is full. With one, the request's value goes there and comes back, in order for
-//! each class; who waits for the reply stays in memory, about 100 bytes for each. Only types that can be encoded can have one.
+//! Without an overflow, a route is `Busy` when a class is full. With one, the request's value goes there and comes
+//! back, in order within each class; the caller's part stays in memory, about 100 bytes each. Only types that can be
+//! encoded can overflow to bytes.
 
 use crate::message::Message;
 use crate::options::Priority;
 use gapless_agent::foreign::caught;
 
-/// Where the requests of a full queue wait. Called by one thread at a time, never under the lock of the queue. It must not panic.
+/// Storage for requests beyond a queue's limit. Called by one thread at a time, never under the lock of the queue. Must
+/// not panic.
 pub trait Overflow<Request>: Send {
-    /// Takes a request behind those of its class. It should not wait for a disk.
+    /// Appends a request to its class. Should not wait for a disk.
     ///
     /// # Errors
-    /// Which limit was reached, or what failed: the call is `Busy` and says so.
+    /// The limit that was reached, or the failure: the call ends as `Busy` with this reason.
     fn push(&mut self, class: Priority, request: &Request) -> Result<(), String>;
 
-    /// Gives back the oldest of a class, of which there is at least one.
+    /// Takes the oldest request of a class. The class has at least one.
     fn pop(&mut self, class: Priority) -> PoppedRequest<Request>;
 }
 
-/// What [`Overflow::pop`] gives.
+/// Result of [`Overflow::pop`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum PoppedRequest<Request> {
-    /// The oldest.
+    /// The oldest request.
     Request(Request),
-    /// It is not in memory yet. When it is, somebody calls [`LocalRoute::refill`](super::LocalRoute::refill).
+    /// Not in memory yet. The overflow calls [`LocalRoute::refill`](super::LocalRoute::refill) when it is.
     NotYet,
-    /// It is lost: the call has not begun and ends with this reason. The next pop gives the one behind it.
+    /// Lost: the call has not begun and ends with this reason. The next pop returns the following request.
     Lost(String),
 }
 
-/// Queues of bytes, one for each class.
+/// Byte queues, one for each class.
 pub trait ByteQueues: Send {
-    /// Behind those of its class.
+    /// Appends to a class.
     ///
     /// # Errors
     /// As [`Overflow::push`].
     fn push(&mut self, class: Priority, bytes: &[u8]) -> Result<(), String>;
 
-    /// The oldest of its class into `into`, which is empty; false if it is not in memory yet.
+    /// Takes the oldest entry of a class into `into`, which is empty; false if it is not in memory yet.
     ///
     /// # Errors
-    /// The oldest is lost, and why.
+    /// The oldest entry is lost, with the reason.
     fn pop(&mut self, class: Priority, into: &mut Vec<u8>) -> Result<bool, String>;
 }
 
@@ -49,15 +51,15 @@ pub trait ByteQueues: Send {
 #[derive(Debug)]
 pub struct EncodedOverflow<Queues> {
     queues: Queues,
-    /// Reused, so that a request costs no allocation here.
+    /// Encoding buffer, reused to avoid an allocation per request.
     bytes: Vec<u8>,
 }
 
-/// What is kept of the buffer between two requests.
+/// Buffer capacity that is kept between two requests, bytes.
 const BYTES_KEPT_MAX: usize = 64 << 10;
 
 impl<Queues> EncodedOverflow<Queues> {
-    /// Over these queues.
+    /// An overflow over these queues.
     #[must_use]
     pub const fn new(queues: Queues) -> Self {
         Self { queues, bytes: Vec::new() }
@@ -79,7 +81,7 @@ impl<Request: Message, Queues: ByteQueues> Overflow<Request> for EncodedOverflow
     fn pop(&mut self, class: Priority) -> PoppedRequest<Request> {
         self.clear();
         match self.queues.pop(class, &mut self.bytes) {
-            // Caught, because its bytes are gone: who waits for it goes, too.
+            // A panic is caught, because the bytes are gone: the waiting call must end too.
             Ok(true) => match caught(|| Request::decode(&self.bytes)) {
                 Ok(Ok(request)) => PoppedRequest::Request(request),
                 Ok(Err(error)) => PoppedRequest::Lost(error.to_string()),

@@ -6,16 +6,15 @@ use super::offer::Offer;
 use super::one_shot::OneShot;
 use crate::outcome::CallError;
 
-/// A request that waits.
 #[derive(Debug)]
 pub(super) struct Queued<Request, Reply> {
     pub(super) request: Request,
-    /// `None` for a send.
+    /// `None` for a one-way request.
     pub(super) one_shot: Option<Arc<OneShot<Reply>>>,
     pub(super) offer: Offer,
 }
 
-/// The outcome of a request that is lost with its queue. One that was forwarded had begun elsewhere.
+/// Ends a request that is lost with its queue. A forwarded one had begun elsewhere.
 pub(super) fn lose<Reply>(one_shot: Option<&OneShot<Reply>>, offer: &Offer, route: &str, reason: &str) {
     let Some(one_shot) = one_shot else { return };
     let (route, attempts, reason) = (route.to_owned(), offer.attempt.into(), reason.to_owned());

@@ -1,4 +1,4 @@
-//! [`LocalRoute`]: a route inside one process: where requests are offered, and workers enter.
+//! [`LocalRoute`]: a route inside one process, which takes requests and workers.
 
 use gapless_agent::deadlines::Deadlines;
 use std::fmt;
@@ -19,26 +19,26 @@ use crate::error::RpcError;
 use crate::outcome::CallError;
 use crate::route_name;
 
-/// Requests of each class that wait in memory, unless another limit is given.
+/// Default limit of requests in memory, for each class.
 pub const QUEUE_MAX: usize = 64 << 10;
 
-/// The greatest such limit.
+/// Largest allowed limit.
 pub const QUEUE_MAX_MAX: usize = 1 << 24;
 
 /// Options of a route inside one process.
 pub struct LocalOptions<Request, Reply> {
-    /// Requests of each class that wait in memory; beyond it the overflow takes them, else the call is `Busy`. For each class,
-    /// so that a flood of what can wait does not keep out what is urgent. 1 to [`QUEUE_MAX_MAX`].
+    /// Limit of requests in memory; beyond it they go to the overflow, or the call ends as `Busy`. It applies to each
+    /// class, so that a flood of low-priority requests does not block urgent ones. 1 to [`QUEUE_MAX_MAX`].
     pub queue_max: usize,
-    /// What handlers learn of the caller: this process.
+    /// Identity that handlers see as the caller: this process.
     pub caller: CallerIdentity,
-    /// The thread that tells tasks and callbacks that their time is over.
+    /// Thread that expires tasks and callbacks.
     pub deadlines: Arc<Deadlines>,
-    /// Whether handlers may forward, and how.
+    /// Forwarding hook, if handlers may forward.
     pub forwarding: Option<Forwarding<Request, Reply>>,
-    /// Where requests wait that have no room.
+    /// Storage for requests beyond the limit.
     pub overflow: Option<Box<dyn Overflow<Request>>>,
-    /// Where other processes read how full the queue is, and how many requests were late.
+    /// Counters of queue length and expired requests, read by other processes.
     pub gauges: Option<Arc<QueueGauges>>,
 }
 
@@ -63,20 +63,20 @@ impl<Request, Reply> Default for LocalOptions<Request, Reply> {
     }
 }
 
-/// A request that was not taken: it comes back, so that it can be offered elsewhere.
+/// A rejected request, returned so that it can be offered elsewhere.
 #[derive(Debug)]
 pub struct Unsent<Request> {
     /// The request.
     pub request: Request,
-    /// Why.
+    /// Reason of the rejection.
     pub error: CallError,
 }
 
-/// A forwarded request that was not taken, and why.
+/// A rejected forward, and the reason.
 pub type NotAdopted<Request, Reply> = (Forwarded<Request, Reply>, CallError);
 
-/// A route inside one process. Clones are the same route; a caller should have its own, so that callers on different cores do
-/// not share a reference count.
+/// A route inside one process. Clones share the route. Each caller should have its own clone, so that callers on
+/// different cores do not share a reference count.
 ///
 /// ```
 /// use gapless_rpc::Waiting;
@@ -117,15 +117,15 @@ impl<Request, Reply> Clone for LocalRoute<Request, Reply> {
 }
 
 impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
-    /// A route that is open and has no workers yet: requests wait for them.
+    /// An open route without workers: requests wait for them.
     ///
     /// # Errors
-    /// What is no name, and a limit out of range.
+    /// The name is invalid, or a limit out of range.
     pub fn new(name: &str, options: LocalOptions<Request, Reply>) -> Result<Self, RpcError> {
         Self::new_in(name, options, Weak::<()>::new())
     }
 
-    /// As [`LocalRoute::new`], of a domain.
+    /// As [`LocalRoute::new`], in a domain.
     pub(crate) fn new_in(
         name: &str,
         options: LocalOptions<Request, Reply>,
@@ -145,13 +145,13 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
         })
     }
 
-    /// Its name.
+    /// Name of the route.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.origin.route
     }
 
-    /// Offers a request whose reply is awaited. One allocation.
+    /// Offers a request whose reply is awaited. Costs one allocation.
     ///
     /// # Errors
     /// `Busy` and `NoRoute`, with the request.
@@ -166,10 +166,11 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
         Ok(LocalCall::new(one_shot, Arc::clone(&self.origin), deadline_ns, timeout_ns))
     }
 
-    /// Offers a request that nobody waits for. It is dropped if its time is over before it begins, or if its route ends.
-    /// No allocation, apart from the queue's growth.
+    /// Offers a one-way request. It is dropped if its deadline passes before it begins, or if the route ends. No
+    /// allocation, apart from growth of the queue.
     ///
     /// # Errors
+    /// As [`LocalRoute::call`].
     /// As [`LocalRoute::call`].
     #[inline]
     pub fn send(&self, request: Request, offer: Offer) -> Result<(), Box<Unsent<Request>>> {
@@ -179,10 +180,10 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
         })
     }
 
-    /// Takes in what another route forwards; whose worker answers the caller.
+    /// Takes a request that another route forwards; a worker of this route answers the caller.
     ///
     /// # Errors
-    /// As [`LocalRoute::call`]: the request comes back with what is owed for it.
+    /// As [`LocalRoute::call`]: the request comes back with its answer.
     pub fn adopt(&self, forwarded: Forwarded<Request, Reply>) -> Result<(), Box<NotAdopted<Request, Reply>>> {
         let Forwarded { route, request, answer } = forwarded;
         self.intake.push(answer.queue(request)).map_err(|not_taken| {
@@ -192,7 +193,7 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
         })
     }
 
-    /// A new worker; `None` if the route is withdrawn. When the last worker leaves, the route is withdrawn, too.
+    /// Adds a worker; `None` if the route is withdrawn. When the last worker leaves, the route is withdrawn.
     #[must_use]
     pub fn worker(&self) -> Option<LocalWorker<Request, Reply>> {
         let number = self.intake.enter()?;
@@ -207,41 +208,42 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
 }
 
 impl<Request, Reply> LocalRoute<Request, Reply> {
-    /// What it does with requests.
+    /// State of the queue.
     #[must_use]
     pub fn state(&self) -> QueueState {
         self.intake.state()
     }
 
-    /// Requests that wait in memory and in the overflow.
+    /// Number of requests in memory and in the overflow.
     #[must_use]
     pub fn queued(&self) -> (usize, usize) {
         self.intake.queued()
     }
 
-    /// Workers, and how many of them are idle.
+    /// Number of workers, and of idle ones.
     #[must_use]
     pub fn workers(&self) -> (usize, usize) {
         self.intake.workers()
     }
 
-    /// Requests still come, but they wait. Handlers that have begun go on. False if the route is ending.
+    /// Suspends the route: requests still enter, but wait. Handlers that have begun go on. False if the route is
+    /// ending.
     pub fn suspend(&self) -> bool {
         self.intake.change(QueueState::Suspended)
     }
 
-    /// Those that wait are served again. False if the route is ending.
+    /// Serves queued requests again. False if the route is ending.
     pub fn resume(&self) -> bool {
         self.intake.change(QueueState::Open)
     }
 
-    /// No more requests come; those that wait are served, then the workers get `None`. [`LocalRoute::wait_until_left`] waits
+    /// Refuses new requests and serves queued ones; then the workers get `None`. [`LocalRoute::wait_until_left`] waits
     /// for that.
     pub fn drain(&self) {
         self.intake.change(QueueState::Draining);
     }
 
-    /// No more requests come; those that wait end as `NotBegun`, and the workers get `None` after what they have begun.
+    /// Refuses new requests and ends queued ones as `NotBegun`; the workers get `None` after what they have begun.
     pub fn withdraw(&self) {
         self.intake.withdraw("its route was withdrawn");
     }
@@ -251,14 +253,14 @@ impl<Request, Reply> LocalRoute<Request, Reply> {
         self.intake.wait_until_left(timeout.and_then(|timeout| Instant::now().checked_add(timeout)))
     }
 
-    /// Brings back from the overflow what has room. Workers do so when the memory is half empty; an overflow that said
-    /// [`PoppedRequest::NotYet`](super::PoppedRequest::NotYet) has it called when it is ready.
+    /// Takes requests back from the overflow while there is room. Workers do so when the memory is half empty; an
+    /// overflow that returned [`PoppedRequest::NotYet`](super::PoppedRequest::NotYet) calls it when it is ready.
     pub fn refill(&self) {
         self.intake.refill();
     }
 
     #[cfg(not(loom))]
-    /// [`LocalRoute::refill`] for the overflow itself, which the route holds: it does not hold the route.
+    /// [`LocalRoute::refill`] as a closure for the overflow, which the route owns; holds only a weak reference.
     pub(crate) fn refiller(&self) -> impl Fn() + Send + Sync + 'static
     where
         Request: Send + 'static,
@@ -269,7 +271,7 @@ impl<Request, Reply> LocalRoute<Request, Reply> {
     }
 }
 
-/// The same text in memory of its own.
+/// The same text in a separate allocation.
 fn own(text: &Arc<str>) -> Arc<str> {
     Arc::from(&**text)
 }

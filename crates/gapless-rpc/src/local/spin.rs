@@ -1,17 +1,17 @@
-//! [`spin`]: looking for a while before a thread sleeps.
+//! [`spin`]: spinning for a while before a thread sleeps.
 
 use crate::options::Waiting;
 use gapless_agent::monotonic::{monotonic_ns, saturating_ns};
 
-/// Looks with [`Waiting::Park`], for what is on its way already: about a microsecond, because a spin hint of today's cores lasts
-/// some 140 cycles. With 64 a lone call took twice as long on two cores: who still looks keeps its core, and who it has woken
-/// must be taken to another one. None under loom, which would follow each.
+/// Spins with [`Waiting::Park`], for an outcome that is about to come: about a microsecond, since a spin hint takes
+/// some 140 cycles on current cores. With 64, a lone call took twice as long on two cores: a spinning thread keeps its
+/// core, and the thread that it woke must move to another. None under loom, which would explore each.
 const LOOKS_BEFORE_PARKING: u32 = if cfg!(loom) { 0 } else { 16 };
 
-/// Looks between two readings of the clock.
+/// Spins between two clock reads.
 const LOOKS_PER_CLOCK: u32 = 32;
 
-/// Looks until `is_there`, at most until `end_ns` of the monotonic clock. Whether it is there.
+/// Spins until `is_there`, at most until `end_ns` of the monotonic clock. Returns the last result.
 #[inline]
 pub(super) fn spin(waiting: Waiting, end_ns: u64, is_there: impl Fn() -> bool) -> bool {
     let end_ns = match waiting {

@@ -1,4 +1,4 @@
-//! What the ordering arguments stand on: the standard library's locks, words and parking, or loom's under `--cfg loom`.
+//! Locks, atomics and parking: the standard library's, or loom's under `--cfg loom`.
 
 #[cfg(loom)]
 pub(super) use loom::{
@@ -17,7 +17,7 @@ pub(super) use std::{
     thread::{Thread, current, park},
 };
 
-/// Parks, at most so long. Loom knows no time: there it parks.
+/// Parks for `timeout` at most. Loom has no time: there it just parks.
 pub(super) fn park_timeout(timeout: std::time::Duration) {
     #[cfg(not(loom))]
     std::thread::park_timeout(timeout);

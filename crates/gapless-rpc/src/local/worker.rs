@@ -1,4 +1,4 @@
-//! [`LocalWorker`]: who pulls requests out of a route: a thread that blocks, or a task of any executor.
+//! [`LocalWorker`]: pulls requests out of a route, as a blocking thread or a task of any executor.
 
 use std::fmt;
 use std::future::Future;
@@ -13,15 +13,15 @@ use super::spin::spin;
 use super::sync::{current, park};
 use crate::options::Waiting;
 
-/// Requests that a task takes one after the other before it lets others run.
+/// Requests that a task takes in a row before it lets others run.
 const STREAK_MAX: u32 = 64;
 
-/// One worker of a route. It handles one request after the other; dropping it lets it leave the route.
+/// One worker of a route, which handles one request at a time. Dropping it leaves the route.
 pub struct LocalWorker<Request, Reply> {
     intake: Arc<Intake<Request, Reply>>,
     desk: Arc<Desk<Request, Reply>>,
     number: WorkerNumber,
-    /// Whether it may stand among the idle or be woken.
+    /// The worker may be idle or woken.
     is_waiting: bool,
     streak: u32,
 }
@@ -41,7 +41,7 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
         Self { intake, desk, number, is_waiting: false, streak: 0 }
     }
 
-    /// The next request, if there is one now. It has begun.
+    /// Takes and begins the next request, if there is one.
     pub fn try_next(&mut self) -> Option<Incoming<Request, Reply>> {
         match self.look(|| Pause::Leaves) {
             Found::Work(incoming) => Some(incoming),
@@ -49,7 +49,7 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
         }
     }
 
-    /// Blocks this thread until there is a request, which has begun then; `None` when the route ends.
+    /// Blocks this thread until there is a request, and begins it; `None` when the route ends.
     pub fn next_blocking(&mut self, waiting: Waiting) -> Option<Incoming<Request, Reply>> {
         loop {
             match self.look(|| Pause::Leaves) {
@@ -61,29 +61,29 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
             match self.look(|| Pause::Sleeps(Sleeper::Thread(current()))) {
                 Found::Work(incoming) => return Some(incoming),
                 Found::End => return None,
-                // A wake-up since then is kept by the thread's token; an early return only looks again.
+                // A wake-up in between is kept by the thread's park token; an early return only looks again.
                 Found::Nothing => park(),
             }
         }
     }
 
-    /// The next request, which has begun then; `None` when the route ends. Nothing is lost if the future is dropped.
+    /// Waits for the next request and begins it; `None` when the route ends. Cancel-safe.
     #[must_use = "a future does nothing unless it is polled"]
     pub const fn next(&mut self) -> Next<'_, Request, Reply> {
         Next { worker: self }
     }
 
-    /// As [`LocalWorker::next`], for futures written by hand. A future that is no longer polled before it is ready must call
-    /// [`LocalWorker::stop_waiting`], or a request may wait for this worker.
+    /// As [`LocalWorker::next`], for hand-written futures. If polling stops before it is ready,
+    /// [`LocalWorker::stop_waiting`] must be called, or a request may wait for this worker.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Incoming<Request, Reply>>> {
         if self.streak >= STREAK_MAX {
-            // Others of this executor want to run, too; meanwhile this one counts as busy.
+            // Lets other tasks of this executor run; counts as busy meanwhile.
             self.streak = 0;
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        // One that has just worked lets others run and looks once more before it sleeps: those whose calls it has ended may
-        // call again, and need not wake it.
+        // After work, lets others run and looks once more before it sleeps: callers whose calls it has ended may call
+        // again without having to wake it.
         let lingers = self.streak > 0;
         let pause = || if lingers { Pause::Lingers } else { Pause::Sleeps(Sleeper::Task(context.waker().clone())) };
         match self.look(pause) {
@@ -102,7 +102,7 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
         }
     }
 
-    /// Takes and begins the next that somebody still wants.
+    /// Takes and begins the next request that was not cancelled.
     fn look(&mut self, pause: impl Fn() -> Pause) -> Found<Incoming<Request, Reply>> {
         loop {
             let mut waits = false;
@@ -132,7 +132,7 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
 }
 
 impl<Request, Reply> LocalWorker<Request, Reply> {
-    /// It no longer waits: if it was woken for a request, another is.
+    /// Stops waiting: a wake-up for a request is passed on to another worker.
     pub fn stop_waiting(&mut self) {
         if std::mem::take(&mut self.is_waiting) {
             self.intake.pass_on(self.number);
@@ -146,7 +146,7 @@ impl<Request, Reply> Drop for LocalWorker<Request, Reply> {
     }
 }
 
-/// See [`LocalWorker::next`].
+/// Future of [`LocalWorker::next`].
 #[derive(Debug)]
 pub struct Next<'worker, Request, Reply> {
     worker: &'worker mut LocalWorker<Request, Reply>,

@@ -1,19 +1,19 @@
-//! Relays: routes are served and called as bytes, by programs that carry calls between domains of several machines.
+//! Relays: routes served and called as bytes, by programs that carry calls between domains of several machines.
 //!
-//! A program that is a member of two domains, or of one and of a network, opens a [`Relay`] for each route that is served elsewhere. It takes
-//! requests as bytes, carries them to where the route is served, and answers with what became of them there. A program at the other end
-//! calls the route with these bytes by a [`RelayedCaller`]. Callers and copies know nothing of it: types are compared by the real copy, and
-//! every end of a call comes back as it was.
+//! A program that is a member of two domains, or of one and of a network, opens a [`Relay`] for each route that is
+//! served elsewhere. It takes encoded requests, carries them to where the route is served, and answers with the outcome
+//! there. A program at the other end calls the route with these bytes by a [`RelayedCaller`]. Callers and instances do
+//! not notice: the real instance compares the types, and every end of a call is passed back unchanged.
 //!
-//! Nothing here waits or has threads of its own: a relay and its calls are polled.
+//! Nothing here blocks or has threads of its own: a relay and its calls are polled.
 //!
 //! # Instances
-//! A relay tells callers which instances elsewhere it [stands for](RelayBuilder::stands_for). Of such a route
-//! - a call without a key goes to a copy of this domain, if one that the caller can call is open, else to a relay;
+//! A relay announces which instances in other domains it [stands for](RelayBuilder::stands_for). For such a route
+//! - a call without a key goes to an instance of this domain, if an open one accepts the caller, else to a relay;
 //! - a call with a key goes to the instance of that key among all, here and elsewhere, so that all domains agree on it;
 //! - a broadcast reaches every instance, each with a request of its own that [names it](RelayedRequest::instance).
 //!
-//! A relay without instances is an ordinary copy to its callers.
+//! A relay without such instances is an ordinary instance to its callers.
 //!
 //! # Two domains in one program
 //! ```
@@ -47,8 +47,8 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `calling` | [`RelayedCaller`]: a route of this domain is called as bytes |
-//! | `opening` | [`RelayBuilder`] and [`Relay`]: a route is served as bytes |
+//! | `calling` | [`RelayedCaller`]: calls a route of this domain as bytes |
+//! | `opening` | [`RelayBuilder`] and [`Relay`]: serves a route as bytes |
 //! | `request` | [`RelayedRequest`]: a request that was taken |
 
 mod calling;

@@ -1,4 +1,4 @@
-//! [`RelayBuilder`] and [`Relay`]: a route is served as bytes.
+//! [`RelayBuilder`] and [`Relay`]: a route served as bytes.
 
 use super::request::RelayedRequest;
 use crate::domain::{Domain, OfferedRelay};
@@ -19,7 +19,7 @@ pub struct RelayBuilder {
 }
 
 impl Domain {
-    /// Begins to describe a route whose calls this process carries elsewhere.
+    /// Starts the description of a route whose calls this process carries elsewhere.
     pub fn relay(&self, route: &str) -> RelayBuilder {
         let description = RouteDescription {
             name: route.to_owned(),
@@ -36,32 +36,33 @@ impl Domain {
 }
 
 impl RelayBuilder {
-    /// The types of the route, as the copies elsewhere describe them. Callers of a newer version speak this one. Without it callers speak
-    /// their own, whatever that is.
+    /// Types of the route, as the instances elsewhere describe them. Callers of a newer version then use this one.
+    /// Without it, callers use their own types.
     pub fn describe(mut self, request: TypeDescription, reply: TypeDescription) -> Self {
         (self.description.request, self.description.reply) = (request, reply);
         self
     }
 
-    /// The application's version of the route, for people.
+    /// The application's version of the route, for display.
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.description.version = version.into();
         self
     }
 
-    /// A name and a value by which the application describes the route.
+    /// Adds a name and a value to the route's metadata.
     pub fn metadata(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.description.metadata.push((name.into(), value.into()));
         self
     }
 
-    /// The instances elsewhere that it stands for, [`INSTANCES_MAX`](super::INSTANCES_MAX) at most. Without any it is an ordinary copy.
+    /// Instances elsewhere that the relay stands for, [`INSTANCES_MAX`](super::INSTANCES_MAX) at most. Without any it
+    /// is an ordinary instance.
     pub fn stands_for(mut self, instances: Vec<Instance>) -> Self {
         self.description.stands_for = instances;
         self
     }
 
-    /// The workers that the route has elsewhere, for people; 1 by default.
+    /// Number of the route's workers elsewhere, for display; default 1.
     pub const fn workers(mut self, workers: u32) -> Self {
         self.description.workers = workers;
         self
@@ -70,8 +71,8 @@ impl RelayBuilder {
     /// Offers the route to other processes; callers of this process do not find it.
     ///
     /// # Errors
-    /// A name that no route can have; a route that this process serves already; a description that is too long, or of too many instances; a
-    /// domain of one process; a machine without memory or descriptors.
+    /// The name is invalid, this process serves the route already, the description is too long or has too many
+    /// instances, the domain has only one process, or the machine has no memory or descriptors left.
     pub fn open(self) -> Result<Relay, RpcError> {
         let route = self.description.name.as_str().into();
         let offered = self.domain.offer_relay(self.description)?;
@@ -79,7 +80,8 @@ impl RelayBuilder {
     }
 }
 
-/// A route whose requests are taken as bytes, until this is dropped: then the route is withdrawn. Requests that were taken can be answered still.
+/// A route whose requests are taken as bytes. Dropping it withdraws the route; requests that were taken can still be
+/// answered.
 #[must_use = "a relay is withdrawn when it is dropped"]
 pub struct Relay {
     /// Dropped before the offer.
@@ -89,14 +91,14 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// The route.
+    /// Name of the route.
     #[must_use]
     pub fn route(&self) -> &str {
         self.offered.route()
     }
 
-    /// The next request, in the order of classes and the turns of callers, if there is one now. What cannot be read, or is late, is answered
-    /// here, and so is what a tool asks of the relay itself.
+    /// Takes the next request, by class and in turn over callers, if there is one. Unreadable and expired requests are
+    /// answered here, as are queries of the relay itself.
     pub fn take(&mut self) -> Option<RelayedRequest> {
         while self.offered.is_here() {
             let claimed = self.puller.take_relayed()?;
@@ -107,8 +109,8 @@ impl Relay {
         None
     }
 
-    /// As [`Relay::take`] for a task, which is woken when there may be a request. `None`: there will be no more, because the route was drained,
-    /// here or by another process. After 64 requests in a row it gives other tasks their turn.
+    /// As [`Relay::take`], for a task, which is woken when there may be a request. `None` when the route was drained,
+    /// here or by another process. After 64 requests in a row it lets other tasks run.
     pub fn poll_take(&mut self, task: &mut Context<'_>) -> Poll<Option<RelayedRequest>> {
         while self.offered.is_here() {
             match self.puller.poll_take_relayed(task) {
@@ -124,46 +126,48 @@ impl Relay {
         Poll::Ready(None)
     }
 
-    /// Stands for these instances from now on, [`INSTANCES_MAX`](super::INSTANCES_MAX) at most; all callers are told.
+    /// Replaces the instances that it stands for, [`INSTANCES_MAX`](super::INSTANCES_MAX) at most; announced to all
+    /// callers.
     ///
     /// # Errors
-    /// A description that is too long, or of too many instances; a domain that is closed. It stands for the same instances as before then.
+    /// The description is too long or has too many instances, or the domain is closed. The instances then stay as they
+    /// were.
     pub fn set_stands_for(&self, instances: Vec<Instance>) -> Result<(), RpcError> {
         self.offered.change(|description| description.stands_for = instances)
     }
 
-    /// Sets the number of workers that the route has elsewhere, for people.
+    /// Sets the number of the route's workers elsewhere, for display.
     ///
     /// # Errors
-    /// A domain that is closed.
+    /// The domain is closed.
     pub fn set_workers(&self, workers: u32) -> Result<(), RpcError> {
         self.offered.change(|description| description.workers = workers)
     }
 
-    /// The types of the route, for callers that come from now on. Those that have called keep the version of the reply on which they have
-    /// agreed: where no copy elsewhere writes it any more, their calls end as a mismatch.
+    /// Sets the types of the route for later callers. Earlier callers keep the agreed version of the reply; if no
+    /// instance elsewhere writes it any more, their calls end as a mismatch.
     ///
     /// # Errors
-    /// As of [`Relay::set_stands_for`].
+    /// As for [`Relay::set_stands_for`].
     pub fn set_description(&self, request: TypeDescription, reply: TypeDescription) -> Result<(), RpcError> {
         self.offered.change(|description| (description.request, description.reply) = (request, reply))
     }
 
-    /// The application's version of the route, and the names and values by which it describes it, for people; all callers are told.
+    /// Sets the application's version and metadata of the route, for display; announced to all callers.
     ///
     /// # Errors
-    /// As of [`Relay::set_stands_for`].
+    /// As for [`Relay::set_stands_for`].
     pub fn set_metadata(&self, version: String, metadata: Vec<(String, String)>) -> Result<(), RpcError> {
         self.offered.change(|description| (description.version, description.metadata) = (version, metadata))
     }
 
-    /// Whether it takes requests, now or when another process resumes it. Not once it was drained.
+    /// Reports whether it takes requests, now or after a resume. False once it was drained.
     #[must_use]
     pub fn is_served(&self) -> bool {
         self.offered.is_served()
     }
 
-    /// Other processes that have called, and have not gone.
+    /// Number of other processes with attached tables.
     #[must_use]
     pub fn callers(&self) -> usize {
         if self.offered.is_here() { self.offered.served().callers() } else { 0 }
@@ -175,7 +179,7 @@ impl Relay {
         self.offered.counters().statistics()
     }
 
-    /// Takes nothing new from now on, and tells callers so. Requests that were taken go on.
+    /// Takes no new requests from now on, and announces that. Requests that were taken go on.
     pub fn drain(&self) {
         self.offered.drain();
     }
