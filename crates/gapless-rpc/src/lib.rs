@@ -1,5 +1,29 @@
 //! Calls: services by name, within this process and between processes of one machine, without a broker.
 //!
+//! | module | what lives there |
+//! |---|---|
+//! | [`interceptors`] | hooks around calls, at the caller and at the serving instance |
+//! | [`relay`] | [`Relay`](relay::Relay) and [`RelayedCaller`](relay::RelayedCaller): routes served and called as bytes, for programs that carry calls between machines |
+//! | [`domain`] | [`Domain`]: where routes are served and called; [`RouteBuilder`] and [`ServedRoute`] |
+//! | [`caller`] | [`Caller`] and [`Call`]: calling a route |
+//! | `served` | workers, from a request's bytes to its reply's |
+//! | `remote` | calls between processes: requests and replies in shared memory |
+//! | `route_counters` | counters of one route: the file, its labels, latency buckets |
+//! | `spill` | overflow of a queue in memory to a queue on disk |
+//! | `cancelled` | [`Cancelled`]: a future that is ready when a handler's call is cancelled |
+//! | [`local`] | calls within this process: values move |
+//! | [`options`] | options of calls and routes |
+//! | [`context`] | [`CallContext`]: a handler's view of its call |
+//! | `nested` | the error of a nested call, returned to the outer caller |
+//! | [`outcome`] | [`CallError`], [`Refusal`] and [`Rejection`]: ends of a call without a reply |
+//! | `notice_route` | the route on which a process receives notices of a type |
+//! | [`error`] | [`RpcError`] |
+//!
+//! Modules without a link are private.
+//!
+//! The crate `gapless-message`, here as [`message`], defines [`Message`] and [`route_name`]. `gapless-registry` finds
+//! processes and detects their death. `gapless-overflow`, here as [`overflow`], is the queue that spills to disk. Traces
+//! are in `gapless-trace`. For the evolution of a message see [the derive](derive@Message).
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
@@ -45,8 +69,76 @@ pub use gapless_message::route_name;
 pub use gapless_message::{Encoding, Json, Message, MessageError};
 pub use gapless_overflow as overflow;
 /// Implements [`trait@Message`] for a struct or an enum.
+///
+/// ```
+/// use gapless_rpc::Message;
+/// use gapless_rpc::message::version_of;
+/// use serde::{Deserialize, Serialize};
+///
+/// // In the program of a year ago it was called `Order`.
+/// #[derive(Serialize, Deserialize, Message)]
+/// #[message(name = "Order")]
+/// struct OldOrder {
+///     id: u64,
+/// }
+///
+/// #[derive(Debug, PartialEq, Serialize, Deserialize, Message)]
+/// #[message(version = 2)]
+/// struct Order {
+///     id: u64,
+///     #[serde(default)]
+///     #[message(since = 2)]
+///     note: String,
+/// }
+///
+/// assert_eq!(Order::shape(), "Order v2 {id: u64, note: String}");
+/// // What the other side says of itself: the old program's fingerprint.
+/// let version = version_of::<Order>(OldOrder::fingerprint()).expect("it is one of ours");
+/// let mut bytes = Vec::new();
+/// OldOrder { id: 7 }.encode(&mut bytes)?;
+/// assert_eq!(Order::decode_as(version, &bytes)?, Order { id: 7, note: String::new() });
+/// # Ok::<(), gapless_rpc::MessageError>(())
+/// ```
+///
+/// A type of another crate in a field, and the crate under a name of the application's:
+///
+/// ```
+/// mod foundation {
+///     pub use gapless_rpc as calls;
+/// }
+/// use foundation::calls::Message;
+/// use serde::{Deserialize, Serialize};
+///
+/// // It might come from another crate.
+/// #[derive(Serialize, Deserialize)]
+/// struct Currency(String);
+///
+/// #[derive(Serialize, Deserialize, Message)]
+/// #[message(crate = foundation::calls)]
+/// struct Price {
+///     amount: i64,
+///     #[message(shape = "Currency 1")]
+///     currency: Currency,
+/// }
+///
+/// assert_eq!(Price::shape(), "Price v1 {amount: i64, currency: Currency 1}");
+/// ```
 pub use gapless_rpc_macros::Message;
 /// Turns a function into a route and its typed client.
+///
+/// ```
+/// use gapless_rpc::{Domain, Rejection, route};
+///
+/// #[route("half")]
+/// fn half(number: u64) -> Result<u64, Rejection> {
+///     if number % 2 == 0 { Ok(number / 2) } else { Err("it is odd".into()) }
+/// }
+///
+/// let domain = Domain::in_process("arithmetic");
+/// let _served = half::serve(&domain)?;
+/// assert_eq!(half::caller(&domain)?.call(8), Ok(4));
+/// # Ok::<(), gapless_rpc::RpcError>(())
+/// ```
 pub use gapless_rpc_macros::route;
 pub use gapless_trace::{CallScope, NoTraceParent, TraceBridge, TraceContext, set_trace_bridge};
 pub use options::{CallOptions, Priority, Retry, Waiting};

@@ -183,7 +183,11 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     /// # })?;
     /// let call = CallOptions { headers: Headers::default().with("tenant", "blue"), ..CallOptions::default() };
     /// let caller = domain.caller_with::<(), bool>("tenant", CallerOptions { call, ..CallerOptions::default() })?;
-    /// With the header, and with the caller's timeout.
+    /// // With the header, and with the caller's time.
+    /// let options = CallOptions { key: Some(7), ..caller.call_options() };
+    /// assert_eq!(caller.call_with((), &options), Ok(true));
+    /// # Ok::<(), gapless_rpc::RpcError>(())
+    /// ```
     #[must_use]
     pub fn call_options(&self) -> CallOptions {
         self.shared.options.call.clone()

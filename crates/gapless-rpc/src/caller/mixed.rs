@@ -101,6 +101,19 @@ fn poll_all<Tuple: Calls>(slots: &mut Tuple::Slots, task: &mut Context<'_>) -> P
 }
 
 /// Waits for calls of several types on this thread. Returns the outcomes in order.
+///
+/// ```
+/// use gapless_rpc::Domain;
+/// use gapless_rpc::caller::together;
+///
+/// let domain = Domain::in_process("shop");
+/// let _price = domain.serve("price").handle(|article: u64, _context| Ok(article * 3))?;
+/// let _name = domain.serve("name").handle(|article: u64, _context| Ok(format!("article {article}")))?;
+/// let (price, name) = (domain.caller::<u64, u64>("price")?, domain.caller::<u64, String>("name")?);
+/// let (price, name) = together::all_of((price.start(7), name.start(7)));
+/// assert_eq!((price?, name?), (21, "article 7".to_owned()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn all_of<Tuple: Calls>(calls: Tuple) -> Tuple::Outcomes {
     block_on(all_of_async(calls))
 }
