@@ -1,29 +1,29 @@
-//! [`RouteCounters`]: the counters of one route as copies and callers have them: in memory, their labels, times in buckets, and the
-//! file in which other processes see them.
+//! [`RouteCounters`]: counters of one route, for instances and callers: in memory, with labels, latency buckets, and
+//! the file in which other processes read them.
 
 use crate::error::RpcError;
 use gapless_agent::{Counter, Counters, CountersWriter, WrittenCounters, time_buckets as times};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Letters of a route's name in one label.
+/// Bytes of a route's name in one label.
 const ROUTE_PART_LENGTH: usize = 64;
-/// Before the name of the process, in a label.
+/// Prefix of the process name, in a label.
 const PROCESS_LABEL: &str = "process:";
-/// Bytes of that name that a label has room for.
+/// Bytes of the process name in its label, at most.
 const PROCESS_NAME_LENGTH_MAX: usize = 112;
 
-/// Whose counters they are.
+/// Side of a call that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// A copy's.
+    /// Serving instance.
     Copy,
-    /// Those of a process that calls.
+    /// Calling process.
     Caller,
 }
 
 impl Side {
-    /// Before the name of the route, in a label; a long name is in two.
+    /// Prefixes of the route's name, in labels; a long name needs two.
     const fn route_labels(self) -> [&'static str; 2] {
         match self {
             Self::Copy => ["route:", "route+:"],
@@ -31,7 +31,7 @@ impl Side {
         }
     }
 
-    /// Before the least time of a bucket, in the label of its count.
+    /// Prefix of a latency bucket's lower bound, in a label.
     const fn time_label(self) -> &'static str {
         match self {
             Self::Copy => "handler.from_ns.",
@@ -40,14 +40,14 @@ impl Side {
     }
 }
 
-/// Where counters are shown.
+/// Destination of counters.
 #[derive(Clone, Debug)]
 pub(crate) struct Shown {
-    /// Of what is counted there it is told; one of nothing for what no other process sees.
+    /// Writer of the files; an idle one if no other process sees the counters.
     pub(crate) writer: Arc<CountersWriter>,
-    /// The file; in memory alone without one.
+    /// Path of the file; `None` for memory only.
     pub(crate) path: Option<PathBuf>,
-    /// The name of this process.
+    /// Name of this process.
     pub(crate) process_name: Arc<str>,
 }
 
@@ -57,7 +57,7 @@ impl Shown {
     }
 }
 
-/// Counters of one route that are being made.
+/// Counters of one route under construction.
 pub(crate) struct RouteCounters<'a> {
     counters: Counters,
     side: Side,
@@ -65,7 +65,7 @@ pub(crate) struct RouteCounters<'a> {
 }
 
 impl<'a> RouteCounters<'a> {
-    /// With room for so many beside the names and the times.
+    /// Creates counters with room for `count` besides names and latencies.
     pub(crate) fn create(side: Side, route: &'a str, count: usize) -> Result<Self, RpcError> {
         let capacity = side.route_labels().len() + count + times::BUCKETS + 1;
         let counters = Counters::in_memory(capacity).map_err(|error| failed(route, error))?;
@@ -80,12 +80,12 @@ impl<'a> RouteCounters<'a> {
         self.counters.add(label).map_err(|error| failed(self.route, error))
     }
 
-    /// A count for each bucket of times.
+    /// Adds a counter for each latency bucket.
     pub(crate) fn add_times(&self) -> Result<Vec<Counter>, RpcError> {
         (0..times::BUCKETS).map(|bucket| self.add(&times::label(self.side.time_label(), bucket))).collect()
     }
 
-    /// Shows all that were added; the file goes with the value.
+    /// Writes the counters to their file, which is removed with the returned value.
     pub(crate) fn show(&self, shown: &Shown) -> Result<Option<WrittenCounters>, RpcError> {
         let Some(path) = &shown.path else { return Ok(None) };
         let name = shown.process_name.chars().filter(|letter| !letter.is_control());
@@ -106,10 +106,10 @@ fn failed(route: &str, error: gapless_agent::Error) -> RpcError {
     RpcError::System { action: format!("counting the calls of {route}"), source: std::io::Error::other(error) }
 }
 
-/// Labels and values as they were read; what another process has written is what it is.
+/// Labels and values as read. Another process wrote them, so they are not trusted.
 pub(crate) type Read = [(String, u64)];
 
-/// The route's name that counters have, if they are of that side.
+/// Name of the counted route, if the counters are of that side.
 pub(crate) fn route_of(side: Side, counters: &Read) -> Option<String> {
     let part = |prefix: &str| counters.iter().find_map(|(label, _)| label.strip_prefix(prefix));
     let [first, more] = side.route_labels().map(part);
@@ -117,18 +117,19 @@ pub(crate) fn route_of(side: Side, counters: &Read) -> Option<String> {
     crate::route_name::check(&route).is_ok().then_some(route)
 }
 
-/// The name of the process whose counters they are, as it says.
+/// Name of the counting process, as it says.
 pub(crate) fn process_name_of(counters: &Read) -> Option<String> {
     counters.iter().find_map(|(label, _)| label.strip_prefix(PROCESS_LABEL)).map(str::to_owned)
 }
 
-/// A value; 0 if it is not there. Of several files together: their sum, wrapping around, as gauges do that one of them lowers.
+/// Value of a label; 0 if missing. Over several files it is the wrapping sum, because gauges may be lowered in another
+/// file.
 pub(crate) fn value(counters: &Read, label: &str) -> u64 {
     let of = counters.iter().filter(|(found, _)| found == label);
     of.fold(0, |sum, (_, value)| sum.wrapping_add(*value))
 }
 
-/// Times upwards, each with its count.
+/// Latencies in ascending order, each with its count.
 pub(crate) fn times_of(side: Side, counters: &Read) -> Vec<(u64, u64)> {
     let time =
         |(label, count): &(String, u64)| Some((times::middle_ns(times::bucket_of(side.time_label(), label)?), *count));

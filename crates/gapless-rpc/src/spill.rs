@@ -1,4 +1,4 @@
-//! [`Spill`]: the overflow of a [`LocalRoute`](crate::local::LocalRoute): its requests, encoded, in an [`ElasticQueue`].
+//! [`Spill`]: the overflow of a [`LocalRoute`](crate::local::LocalRoute): encoded requests in an [`ElasticQueue`].
 
 use crate::error::RpcError;
 use crate::local::ByteQueues;
@@ -6,10 +6,10 @@ use crate::options::Priority;
 use crate::overflow::{ElasticQueue, ElasticQueueOptions, Notice, OverflowError, Popped};
 use std::sync::{Arc, OnceLock};
 
-/// Byte queues of one route whose rest lies on disk.
+/// Byte queues of one route that spill to disk.
 pub(crate) struct Spill {
     queue: Arc<ElasticQueue>,
-    /// Of each class: so many of the oldest are lost, and why.
+    /// For each class, number of lost oldest entries still to report, and the reason.
     lost: [(u64, String); 4],
 }
 
@@ -32,7 +32,7 @@ impl ByteQueues for Spill {
         }
         match self.queue.pop(class, into) {
             Ok(Popped::Record(_)) => Ok(true),
-            // Empty does not happen: the route counts what it has pushed.
+            // Never empty: the route counts what it has pushed.
             Ok(Popped::Later | Popped::Empty) => Ok(false),
             Err(error) => {
                 let records = if let OverflowError::Lost { records, .. } = &error { *records } else { 1 };
@@ -43,19 +43,20 @@ impl ByteQueues for Spill {
     }
 }
 
-/// What is to be done when spilled requests have been read back.
+/// Action when spilled requests have been read back.
 #[derive(Clone, Default)]
 pub(crate) struct Refill(Arc<OnceLock<Action>>);
 
 type Action = Box<dyn Fn() + Send + Sync>;
 
 impl Refill {
-    /// A queue whose notices come here.
+    /// Creates a queue whose notices come here.
     pub(crate) fn queue(&self, mut options: ElasticQueueOptions) -> Result<ElasticQueue, RpcError> {
         let refill = self.clone();
         options.notice = Some(Arc::new(move |notice| match notice {
             Notice::Readable(_) => refill.run(),
-            // Nobody waits for room: who was refused knows. It comes in the middle of a pop, which has the lock of the overflow.
+            // No one waits for room: a refused caller knows. It comes in the middle of a pop, which holds the lock of
+            // the overflow.
             Notice::Room => {}
         }));
         Ok(ElasticQueue::new(options)?)

@@ -19,31 +19,31 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 use std::time::Duration;
 
-/// A request that a [`Relay`](super::Relay) has taken: all that is to be carried to where the route is served, and the way back.
+/// A request taken by a [`Relay`](super::Relay): everything to carry to where the route is served, and the way back.
 ///
-/// One that is dropped without an end has not begun, and its caller may offer it again; or, after [`RelayedRequest::begin`], it ends as
-/// [`CallError::Unknown`]. Dropped after its time it has timed out.
+/// Dropped without an end, it has not begun and its caller may retry; after [`RelayedRequest::begin`] it ends as
+/// [`CallError::Unknown`]. Dropped after its deadline, it has timed out.
 #[must_use = "a request that is dropped is not served"]
 pub struct RelayedRequest {
-    /// Until it is answered.
+    /// `None` once answered.
     claimed: Option<Claimed>,
     caller: Arc<AttachedCaller>,
     route: Arc<str>,
     counters: Arc<CopyCounters>,
     in_flight: Option<InFlight>,
     header: RequestHeader,
-    /// The type of its payload, where that is not of the version that its caller and the relay have agreed on.
+    /// Type of the payload, if its version differs from the one that caller and relay have agreed on.
     other_type: Option<Box<TypeDescription>>,
     payload: Vec<u8>,
     headers: Headers,
     trace: TraceContext,
     query: Option<CopyQuery>,
-    /// Number of the task that waits for the call to be given up.
+    /// Number of the task that waits for the cancellation.
     watch: Option<u64>,
 }
 
 impl RelayedRequest {
-    /// Reads a claimed request. One that is not to be carried elsewhere is answered here.
+    /// Reads a claimed request. One that must not be relayed is answered here.
     pub(super) fn read(claimed: Claimed, route: &Arc<str>, offered: &OfferedRelay) -> Option<Self> {
         let (mut user_headers, mut payload) = (Vec::new(), Vec::new());
         let answer = |claimed: Claimed, status, body: &[u8]| {
@@ -72,7 +72,7 @@ impl RelayedRequest {
             return None;
         };
         let caller = Arc::clone(claimed.caller());
-        // Other copies may have come since its caller and this one have agreed.
+        // Other instances may have come since caller and relay agreed on a version.
         let (agreed, fingerprint) = (&caller.types.0, header.fingerprint);
         let other_type =
             (agreed.fingerprint != fingerprint).then(|| Box::new(TypeDescription { fingerprint, ..agreed.clone() }));
@@ -92,37 +92,37 @@ impl RelayedRequest {
         })
     }
 
-    /// The route.
+    /// Name of the route.
     #[must_use]
     pub const fn route(&self) -> &Arc<str> {
         &self.route
     }
 
-    /// The request, as its caller has written it: JSON, or of the version of [`RelayedRequest::request_type`].
+    /// Encoded request: JSON, or the version of [`RelayedRequest::request_type`].
     #[must_use]
     pub fn payload(&self) -> &[u8] {
         &self.payload
     }
 
-    /// The same as a buffer; nothing is left here.
+    /// Takes the encoded request as a buffer and leaves an empty one.
     #[must_use]
     pub fn take_payload(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.payload)
     }
 
-    /// The caller's headers.
+    /// Headers of the request.
     #[must_use]
     pub const fn headers(&self) -> &Headers {
         &self.headers
     }
 
-    /// The caller's trace, with the span of its call.
+    /// Trace of the caller, with the span of its call.
     #[must_use]
     pub const fn trace(&self) -> &TraceContext {
         &self.trace
     }
 
-    /// The affinity key that the caller gave.
+    /// Affinity key of the call.
     #[must_use]
     pub fn key(&self) -> Option<u64> {
         key_of(&self.header)
@@ -135,7 +135,7 @@ impl RelayedRequest {
         Priority::ALL.get(usize::from(self.header.class)).copied().unwrap_or_default()
     }
 
-    /// Time that is left; `None` if it has no end, zero if it is over.
+    /// Remaining time; `None` without a deadline, zero once it has passed.
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
         let deadline_ns = self.header.deadline_ns;
@@ -148,62 +148,63 @@ impl RelayedRequest {
         self.header.attempt
     }
 
-    /// Number of times that it was forwarded.
+    /// Number of forwards so far.
     #[must_use]
     pub const fn hops(&self) -> u8 {
         self.header.hops
     }
 
-    /// Whether the payload is JSON, and the reply is to be.
+    /// Reports whether the payload is JSON; then the reply must be, too.
     #[must_use]
     pub const fn is_json(&self) -> bool {
         self.header.flags & FLAG_JSON != 0
     }
 
-    /// Whether its caller waits for no reply: the bytes of a reply are left out then. An end is to be given all the same.
+    /// Reports whether the caller awaits no reply: the bytes of a reply are then dropped, but an end must still be
+    /// given.
     #[must_use]
     pub const fn is_one_way(&self) -> bool {
         self.header.flags & FLAG_ONE_WAY != 0
     }
 
-    /// The caller's type of the request, with the fingerprint of the version that the payload is of.
+    /// Request type of the caller, with the fingerprint of the payload's version.
     #[must_use]
     pub fn request_type(&self) -> &TypeDescription {
         self.other_type.as_deref().unwrap_or(&self.caller.types.0)
     }
 
-    /// The caller's type of the reply, with the fingerprint of the version that the reply is to be of.
+    /// Reply type of the caller, with the fingerprint of the expected version.
     #[must_use]
     pub fn reply_type(&self) -> &TypeDescription {
         &self.caller.types.1
     }
 
-    /// The process that calls.
+    /// Identity of the calling process.
     #[must_use]
     pub fn caller(&self) -> &CallerIdentity {
         &self.caller.identity
     }
 
-    /// The instance that it is for, of those that the relay stands for: of a broadcast, or of a query to all copies.
+    /// Target among the instances that the relay stands for; set by a broadcast, or a query of all instances.
     #[must_use]
     pub fn instance(&self) -> Option<u64> {
         Some(self.header.instance).filter(|instance| *instance != 0)
     }
 
-    /// Question to that instance about itself, where it is no call of its handler.
+    /// Query of that instance; `None` for a call of its handler.
     #[must_use]
     pub const fn query(&self) -> Option<CopyQuery> {
         self.query
     }
 
-    /// Bytes that a reply may have; a longer one ends the call as [`CallError::BadMessage`].
+    /// Longest reply, bytes; a longer one ends the call as [`CallError::BadMessage`].
     #[must_use]
     pub fn reply_length_max(&self) -> usize {
         self.caller.table.shape().payload_length_max()
     }
 
-    /// To be called immediately before it leaves this machine: from then on its outcome is unknown until there is an end. False if its caller wants it no
-    /// more: it is to be dropped then. A second time is no harm.
+    /// Marks the request as begun; to be called right before it leaves this machine. From then on its outcome is
+    /// unknown until there is an end. False if the caller has cancelled: drop it then. May be called more than once.
     pub fn begin(&mut self) -> bool {
         let Some(claimed) = &mut self.claimed else { return false };
         if self.in_flight.is_some() {
@@ -216,30 +217,31 @@ impl RelayedRequest {
         is_wanted
     }
 
-    /// Whether its caller waits no more: it has cancelled, its time is over, or it is dead.
+    /// Reports whether the caller has stopped waiting: it cancelled, timed out or died.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         let is_over = |claimed: &Claimed| claimed.is_over();
         self.claimed.as_ref().is_none_or(is_over) || self.remaining().is_some_and(|left| left.is_zero())
     }
 
-    /// Wakes a task when its caller gives it up; the last one that was given here. Its deadline does not wake the task. False: the task is not woken, because
-    /// the route is withdrawn, so that [`RelayedRequest::is_cancelled`] is to be asked now and then.
+    /// Wakes a task when the caller cancels; only the last task passed here. The deadline does not wake it. False if
+    /// the route is withdrawn and there is no signal: poll [`RelayedRequest::is_cancelled`] then.
     #[must_use]
     pub fn watch(&mut self, task: &Waker) -> bool {
-        // Relaxed: the numbers differ, that is all.
+        // Relaxed: only unique numbers.
         static LAST: AtomicU64 = AtomicU64::new(1 << 63);
         let number = *self.watch.get_or_insert_with(|| LAST.fetch_add(1, Ordering::Relaxed));
         let Some(claimed) = &self.claimed else { return false };
         let is_told = self.caller.watch(claimed.taken(), number, task.clone());
         if claimed.is_over() {
-            // Given up before the task was entered.
+            // Cancelled before the task was registered.
             task.wake_by_ref();
         }
         is_told
     }
 
-    /// Ends it with a reply, in the version of [`RelayedRequest::reply_type`], or in JSON. True if its caller will see it.
+    /// Ends the request with a reply, in the version of [`RelayedRequest::reply_type`] or in JSON. True if the caller
+    /// will see it.
     pub fn reply(mut self, reply: &[u8]) -> bool {
         let length_max = self.reply_length_max();
         if self.is_one_way() {
@@ -251,15 +253,16 @@ impl RelayedRequest {
         self.answer(Status::Reply, reply)
     }
 
-    /// Ends it with a refusal of the handler's. True if its caller will see it.
+    /// Ends the request with a refusal by the handler. True if the caller will see it.
     pub fn refuse(mut self, refusal: &Refusal) -> bool {
         let mut body = Vec::new();
         write_refusal(refusal, self.reply_length_max(), &mut body);
         self.answer(Status::Refused, &body)
     }
 
-    /// Ends it as the call elsewhere has ended. [`CallError::NotBegun`] and [`CallError::Unknown`] are a lost attempt to its caller, which offers it
-    /// again as its [`Retry`](crate::Retry) says; every other error ends its call. True if its caller will see it.
+    /// Ends the request with the error of the call elsewhere. [`CallError::NotBegun`] and [`CallError::Unknown`] are a
+    /// lost attempt to the caller, which retries by its [`Retry`](crate::Retry); every other error ends its call. True
+    /// if the caller will see it.
     pub fn end(mut self, error: &CallError) -> bool {
         self.put_error(error)
     }
@@ -270,7 +273,7 @@ impl RelayedRequest {
         self.answer(Status::Ended, &body)
     }
 
-    /// The end of one that had begun and is dropped.
+    /// Error of a request that had begun and is dropped.
     fn given_up(&self, is_late: bool) -> CallError {
         let route = self.route.to_string();
         if is_late {

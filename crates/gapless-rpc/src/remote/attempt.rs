@@ -1,5 +1,5 @@
-//! [`Attempt`]: one attempt of a call between processes, from its offer to its outcome. Its caller waits in it, or it is
-//! told by the reactor: no thread stands between.
+//! [`Attempt`]: one attempt of a call between processes, from its offer to its outcome. Its caller waits on the slot
+//! directly, or the reactor signals it: no thread stands between.
 
 use super::status::Status;
 use super::table::{End, Hold, KEPT_BYTES, NotOffered, RemoteOffer, RouteTable, Ticket};
@@ -12,44 +12,44 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// How an attempt ended.
+/// End of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AttemptEnd {
-    /// A copy has answered; its words are in the caller's buffer.
+    /// An instance has answered; the bytes are in the caller's buffer.
     Answered(Status),
-    /// A copy has answered with what this version does not know.
+    /// An instance has answered with a status that this version does not know.
     Unintelligible(u32),
-    /// No copy had taken it, and none that may is open any more. It is its caller's again.
+    /// No instance had taken it, and none that may is open any more. It belongs to the caller again.
     NotTaken,
-    /// It was lost before its handler began.
+    /// Lost before its handler began.
     NotBegun(&'static str),
-    /// Its handler had begun at a copy that is gone.
+    /// Its handler had begun at an instance that is gone.
     Unknown(&'static str),
-    /// Its time is over.
+    /// The deadline has passed.
     TimedOut { begun: bool },
 }
 
-/// One attempt of a call. Dropping it takes the request back, or withdraws it from the copy that has it.
+/// One attempt of a call. Dropping it takes the request back, or withdraws it from the instance that has it.
 #[derive(Debug)]
 pub(crate) struct Attempt {
     table: Arc<RouteTable>,
     ticket: Option<Ticket>,
-    /// ns of the monotonic clock, 0 without one.
+    /// Deadline, ns of the monotonic clock; 0 without one.
     deadline_ns: u64,
-    /// When its whole call was made, ns of the monotonic clock.
+    /// Time at which the whole call was made, ns of the monotonic clock.
     made_ns: u64,
-    /// What it counts as when it is dropped.
+    /// Outcome that it is counted as when it is dropped.
     end: End,
     is_deadline_noted: bool,
-    /// A task of its was to be woken.
+    /// The slot may hold a task to wake.
     has_task: bool,
     hold: Hold,
-    /// Which of its caller's older versions its reply is of, or 0.
+    /// Index of the caller's older version that the reply has, or 0.
     reply_older: u8,
 }
 
 impl Attempt {
-    /// Offers a request. Its deadline stands in the offer's header.
+    /// Offers a request; the header of the offer has its deadline.
     pub(crate) fn start(
         table: &Arc<RouteTable>,
         offer: RemoteOffer,
@@ -60,7 +60,7 @@ impl Attempt {
         Ok(Self::of(table, ticket, offer.header))
     }
 
-    /// What was sent, and is a call from now on.
+    /// Takes over a one-way request as a call.
     pub(crate) fn of_sent(table: &Arc<RouteTable>, ticket: Ticket) -> Self {
         Self::of(table, ticket, RequestHeader::default())
     }
@@ -72,7 +72,7 @@ impl Attempt {
         Self { table, ticket, deadline_ns, made_ns, end, is_deadline_noted, has_task, hold, reply_older }
     }
 
-    /// What it counts as, which is else given up.
+    /// Sets the outcome to count; the default is cancelled.
     #[inline]
     pub(crate) fn count_as(&mut self, end: End) {
         self.end = end;
@@ -82,13 +82,13 @@ impl Attempt {
         Some(self.deadline_ns).filter(|deadline_ns| *deadline_ns != 0)
     }
 
-    /// Which of its caller's older versions its reply is of, or 0 for its own.
+    /// Index of the caller's older version that the reply has, or 0 for its own.
     #[inline]
     pub(crate) const fn reply_older(&self) -> usize {
         self.reply_older as usize
     }
 
-    /// How it has ended, if it has: the reply is in `reply`. Not to be asked again once it has.
+    /// Returns the end if it has come; a reply is in `reply`. Must not be called again after `Some`.
     pub(crate) fn try_end(&mut self, reply: &mut Vec<u8>) -> Option<AttemptEnd> {
         let ticket = self.ticket.expect("it was not asked again after its end");
         let claim = self.table.table().claim(ticket.slot);
@@ -116,15 +116,15 @@ impl Attempt {
         }
     }
 
-    /// Only a copy gone mad writes what stands in its claim.
+    /// End of an attempt whose claim was corrupted by a faulty process.
     #[cold]
     fn overwritten(&mut self) -> AttemptEnd {
         self.hold = Hold::Nobody;
         AttemptEnd::Unknown("its claim was overwritten")
     }
 
-    /// Takes the request back, also from a copy that has claimed it: from now on no handler begins. True if one has begun already; an error
-    /// is the end that it had meanwhile.
+    /// Takes the request back, also from an instance that has claimed it: from now on no handler begins. True if one
+    /// has begun already; an error is the end that has come meanwhile.
     #[cold]
     fn withdraw(&mut self, reply: &mut Vec<u8>) -> Result<bool, AttemptEnd> {
         let ticket = self.ticket.expect("it has not ended");
@@ -141,7 +141,7 @@ impl Attempt {
         }
     }
 
-    /// Its end if its copy has given notice of it: for a caller that spins.
+    /// Returns the end if the instance has posted a notice; for a caller that spins.
     #[inline]
     fn try_notice(&mut self, reply: &mut Vec<u8>) -> Option<AttemptEnd> {
         let ticket = self.ticket?;
@@ -165,16 +165,17 @@ impl Attempt {
         }
     }
 
-    /// Its time is over: it is withdrawn, unless it has ended meanwhile.
+    /// Withdraws the request at its deadline, unless it has ended meanwhile.
     pub(crate) fn time_out(&mut self, reply: &mut Vec<u8>) -> AttemptEnd {
         self.withdraw(reply).map_or_else(|ended| ended, |begun| AttemptEnd::TimedOut { begun })
     }
 
-    /// Waits for its end, as `waiting` says.
+    /// Waits for the end, as `waiting` says.
     pub(crate) fn wait(&mut self, waiting: Waiting, reply: &mut Vec<u8>) -> AttemptEnd {
         let began_ns = if matches!(waiting, Waiting::SpinFor(_)) { monotonic_ns() } else { 0 };
         let mut looks = 0_u32;
-        // The claim is looked at now and then only: each look takes its line from the copy, which has steps to make there.
+        // The claim is checked only from time to time: each load takes its cache line from the instance, which writes
+        // there.
         let mut is_claim_due = true;
         loop {
             let ended = if is_claim_due { self.try_end(reply) } else { self.try_notice(reply) };
@@ -214,13 +215,13 @@ impl Attempt {
         let Some(ticket) = self.ticket else { return };
         if let Some(low_half) = self.table.table().claim(ticket.slot).announce_wait(ticket.generation) {
             crash_point("call_waiting");
-            // A claim that a copy gone mad has overwritten wakes nobody: a look once a second.
+            // A corrupted claim wakes no one, so look once a second.
             self.table.table().wait(ticket.slot, low_half, timeout.min(Duration::from_secs(1)));
         }
     }
 
-    /// Its end, or `context` is woken when there is one. The I/O thread must be told of the new first deadline if
-    /// `note_deadline` is called.
+    /// Returns the end, or has the task woken when there is one. Calls `note_deadline` if the I/O thread must learn of
+    /// a new first deadline.
     pub(crate) fn poll(
         &mut self,
         context: &Context<'_>,
@@ -253,8 +254,8 @@ impl Attempt {
         }
     }
 
-    /// The request as it was offered, to be offered elsewhere: its header, user headers and payload. `None` if a mad process has written
-    /// over it.
+    /// Reads the request back to offer it elsewhere: header, user headers and payload. `None` if a faulty process has
+    /// overwritten it.
     pub(crate) fn request(&self) -> Option<(RequestHeader, Vec<u8>, Vec<u8>)> {
         let (mut user_headers, mut payload) = (Vec::new(), Vec::new());
         let ticket = self.ticket.expect("a call that was answered still has its slot");
@@ -265,7 +266,7 @@ impl Attempt {
 }
 
 impl Attempt {
-    /// Nobody waits for it any more: its table frees the slot in time. Only of what was offered so.
+    /// Gives up a one-way request: the table frees the slot once it is answered.
     pub(crate) fn leave(mut self) {
         self.ticket = None;
     }

@@ -1,7 +1,7 @@
-//! [`ServedCallers`]: a copy's side of one route: the tables of all its callers, from which its workers pull.
+//! [`ServedCallers`]: an instance's side of one route: the tables of all its callers, from which its workers pull.
 //!
-//! What a worker may take next is a matter of the class first (8 : 4 : 2 : 1), then of the caller's turn ([`Turns`]), then of age.
-//! Everything read here was written by another process: it is copied once, and checked.
+//! A worker takes requests by class first (8 : 4 : 2 : 1), then by the caller's turn ([`Turns`]), then by age.
+//! Everything read here was written by another process: it is copied once, then checked.
 
 use crate::context::{CallerOf, RemoteCaller};
 use gapless_agent::fault::crash_point;
@@ -21,31 +21,31 @@ use std::time::Duration;
 use super::status::{Status, cut};
 use super::watching::Watching;
 
-/// The longest sleep of a worker: callers can spoil a bell, and it must not cost more than this.
+/// Longest sleep of a worker, in case a caller corrupts the bell.
 const PARK_MAX: Duration = Duration::from_millis(100);
-/// Requests that a task takes one after the other before it lets others run.
+/// Requests that a task takes in a row before it lets others run.
 const STREAK_MAX: u32 = 64;
 
 const OPEN: u32 = 0;
 const SUSPENDED: u32 = 1;
 const ENDED: u32 = 2;
 
-/// One calling process, as a copy has it.
+/// One calling process, as an instance sees it.
 #[derive(Debug)]
 pub(crate) struct AttachedCaller {
-    /// The registry's number of the attachment.
+    /// Number of the attachment in the registry.
     pub(crate) attachment: u64,
     pub(crate) table: Arc<CopySide>,
     /// Wakes the caller's reactor.
     pub(crate) eventfd: OwnedFd,
     pub(crate) identity: Arc<CallerOf>,
-    /// The version of the reply's type that it reads from this copy.
+    /// Version of the reply type that it reads from this instance.
     pub(crate) reply_version: u32,
-    /// Which of its own older versions that is, or 0.
+    /// Index of that version among the caller's older ones, or 0.
     pub(crate) reply_older: u8,
-    /// That of the route.
+    /// Shared by all callers of the route.
     pub(crate) watching: Arc<Watching>,
-    /// Its types of request and reply, with the fingerprints of the versions that both sides have agreed on.
+    /// Types of request and reply, with the fingerprints of the agreed versions.
     pub(crate) types: Arc<(TypeDescription, TypeDescription)>,
 }
 
@@ -65,25 +65,25 @@ impl RemoteCaller for AttachedCaller {
     }
 }
 
-/// All callers of one copy of a route, and the bell of its workers.
+/// All callers of one instance of a route, and the bell of its workers.
 #[derive(Debug)]
 pub(crate) struct ServedCallers {
     bell: Arc<Bell>,
     watching: Arc<Watching>,
-    /// Wakes the copy's tasks, and those that wait for a call's end.
+    /// Wakes the instance's tasks, and those that wait for a cancellation.
     eventfd: OwnedFd,
     callers: RwLock<Arc<[Arc<AttachedCaller>]>>,
-    /// Counts changes of `callers`, so that workers need not lock to see that there was none.
+    /// Number of changes of `callers`, so that workers detect a change without the lock.
     version: AtomicU64,
     state: AtomicU32,
-    /// Tasks that sleep, by the numbers of their pullers.
+    /// Sleeping tasks, by the numbers of their pullers.
     tasks: Mutex<Vec<(u64, Waker)>>,
     last_puller: AtomicU64,
-    /// A worker looks for something to take before it sleeps.
+    /// A worker spins before it sleeps.
     has_looker: AtomicBool,
-    /// A relay that stands for instances elsewhere: it takes only what is offered to it alone.
+    /// A relay that stands for instances elsewhere: it takes only requests targeted at it.
     is_stand_in: AtomicBool,
-    /// The process that serves: a child of that process takes and answers nothing.
+    /// Process that serves; a forked child takes and answers nothing.
     made_by: ProcessMark,
 }
 
@@ -105,7 +105,7 @@ impl ServedCallers {
         }
     }
 
-    /// From now on it takes only what is offered to it alone, or everything.
+    /// Switches between requests targeted at it and all requests.
     pub(crate) fn set_stand_in(&self, is_stand_in: bool) {
         // Relaxed: a worker that sees it late looks once more, because it is woken.
         if self.is_stand_in.swap(is_stand_in, Ordering::Relaxed) != is_stand_in {
@@ -114,7 +114,7 @@ impl ServedCallers {
     }
 
     fn is_stand_in(&self) -> bool {
-        // Relaxed: as in `set_stand_in`.
+        // Relaxed: see `set_stand_in`.
         self.is_stand_in.load(Ordering::Relaxed)
     }
 
@@ -122,7 +122,7 @@ impl ServedCallers {
         self.change(|callers| callers.push(Arc::new(caller)));
     }
 
-    /// The caller is gone, or wants no more.
+    /// Removes a caller that is gone or has detached.
     pub(crate) fn detach(&self, attachment: u64) {
         self.change(|callers| {
             let gone = callers.extract_if(.., |caller| caller.attachment == attachment);
@@ -142,9 +142,9 @@ impl ServedCallers {
         self.wake_all();
     }
 
-    /// Takes nothing until it is resumed.
+    /// Takes no requests until it is resumed.
     pub(crate) fn suspend(&self) {
-        // Relaxed: a worker that sees it late takes one request more. It does not bring an ended one back.
+        // Relaxed: a worker that sees it late takes one more request. The exchange never revives an ended route.
         let _ = self.state.compare_exchange(OPEN, SUSPENDED, Ordering::Relaxed, Ordering::Relaxed);
     }
 
@@ -153,7 +153,7 @@ impl ServedCallers {
         self.wake_all();
     }
 
-    /// Takes nothing any more: its workers finish what they have, and end.
+    /// Takes no more requests: its workers finish what they have, and end.
     pub(crate) fn end(&self) {
         self.state.store(ENDED, Ordering::Relaxed);
         self.wake_all();
@@ -163,7 +163,7 @@ impl ServedCallers {
         self.state.load(Ordering::Relaxed) == ENDED
     }
 
-    /// As callers are told.
+    /// State to announce to callers.
     pub(crate) fn state(&self) -> RouteState {
         match self.state.load(Ordering::Relaxed) {
             OPEN => RouteState::Open,
@@ -172,19 +172,19 @@ impl ServedCallers {
         }
     }
 
-    /// What callers write when its tasks sleep, or when they withdraw a call and a handler waits for that; the I/O thread then calls
-    /// [`ServedCallers::rung`].
+    /// Eventfd that callers write when its tasks sleep, or when they withdraw a call whose handler waits for that; the
+    /// I/O thread then calls [`ServedCallers::rung`].
     pub(crate) const fn eventfd(&self) -> &OwnedFd {
         &self.eventfd
     }
 
-    /// Its eventfd was written.
+    /// Handles a write of its eventfd.
     pub(crate) fn rung(&self) {
         self.wake_rung_tasks();
         self.watching.look();
     }
 
-    /// Handlers that wait to be told that their calls were given up.
+    /// Handlers that wait for the cancellation of their calls.
     pub(crate) const fn watching(&self) -> &Arc<Watching> {
         &self.watching
     }
@@ -199,7 +199,7 @@ impl ServedCallers {
         woken.into_iter().for_each(|(_, task)| foreign::wake(task));
     }
 
-    /// Wakes one worker that sleeps; false if none does that was not woken already.
+    /// Wakes one sleeping worker; false if all are awake or woken already.
     fn wake_one(&self) -> bool {
         let rung = if self.bell.is_anyone_idle() { self.bell.ring() } else { Rung::Nobody };
         if rung == Rung::Task {
@@ -208,7 +208,7 @@ impl ServedCallers {
         rung != Rung::Nobody
     }
 
-    /// A worker was rung for what it will not take: another takes it, here or in another copy.
+    /// Passes on a ring for requests that the worker will not take, to another worker here or in another instance.
     fn pass_ring_on(&self, callers: &[Arc<AttachedCaller>]) {
         if self.wake_one() {
             return;
@@ -221,7 +221,8 @@ impl ServedCallers {
         }
     }
 
-    /// Changes who sleeps, and tells callers how many. True, too, if one that sleeps no more was rung.
+    /// Changes the list of sleeping tasks and announces their number to callers. Also returns whether a task that no
+    /// longer sleeps was rung.
     fn change_sleepers<Changed>(&self, change: impl FnOnce(&mut Vec<(u64, Waker)>) -> Changed) -> (Changed, bool) {
         let mut tasks = self.tasks.lock().expect("nobody panics with the lock");
         let changed = change(&mut tasks);
@@ -235,7 +236,7 @@ impl ServedCallers {
         tasks.into_iter().for_each(|(_, task)| foreign::wake(task));
     }
 
-    /// Whether it takes nothing until it is resumed.
+    /// Reports whether it takes no requests until it is resumed.
     pub(crate) fn is_suspended(&self) -> bool {
         // Relaxed: a worker that sees it late looks once more.
         self.state.load(Ordering::Relaxed) == SUSPENDED
@@ -246,7 +247,7 @@ impl ServedCallers {
         &self.bell
     }
 
-    /// Whether a worker sleeps or looks for work.
+    /// Reports whether a worker sleeps or looks for work.
     #[cfg(test)]
     pub(crate) fn is_anyone_idle(&self) -> bool {
         self.bell.is_anyone_idle()
@@ -261,7 +262,7 @@ impl ServedCallers {
     }
 }
 
-/// What one worker knows of its turn.
+/// State of one worker that pulls requests.
 #[derive(Debug)]
 pub(crate) struct Puller {
     served: Arc<ServedCallers>,
@@ -269,17 +270,17 @@ pub(crate) struct Puller {
     version: u64,
     turns: Turns,
     number: u64,
-    /// Requests that its task has taken one after the other.
+    /// Requests that its task has taken in a row.
     streak: u32,
-    /// Its task was told to sleep, and has not asked since.
+    /// Its task was told to sleep, and has not polled since.
     sleeps: bool,
-    /// It has found work by itself, and was rung: that may have been for something else.
+    /// It found work by itself and was also rung: that ring may have been for another request.
     owes_ring: bool,
 }
 
 impl Puller {
     pub(crate) fn new(served: Arc<ServedCallers>) -> Self {
-        // Relaxed: the numbers differ, that is all.
+        // Relaxed: only unique numbers.
         let number = served.last_puller.fetch_add(1, Ordering::Relaxed);
         Self {
             served,
@@ -308,13 +309,14 @@ impl Puller {
         }
     }
 
-    /// Claims the request whose turn it is, if there is one.
+    /// Claims the next request by class and turn, if there is one.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<Claimed> {
         self.take_of::<false>()
     }
 
-    /// As [`Puller::take`] for the only worker of a relay: one that stands for instances claims what was offered to its copy alone.
+    /// As [`Puller::take`], for the only worker of a relay: one that stands for instances claims only targeted
+    /// requests.
     pub(crate) fn take_relayed(&mut self) -> Option<Claimed> {
         if self.served.is_stand_in() { self.take_of::<true>() } else { self.take_of::<false>() }
     }
@@ -334,9 +336,10 @@ impl Puller {
                 crash_point("copy_claimed");
                 self.turns.take(turn);
                 let claimed = Claimed { caller: Arc::clone(caller), taken, progress: Progress::Claimed };
-                // Who takes work and sees more wakes one more; in another copy if a ring for this one was not for what it took.
+                // A worker that takes work and sees more wakes one more; in another instance if its own ring was not
+                // for what it took.
                 if std::mem::take(&mut self.owes_ring) {
-                    // The ring may have been of any caller.
+                    // The ring may have come from any caller.
                     if self.may_take::<IS_TARGETED>() {
                         self.served.pass_ring_on(&self.callers);
                     }
@@ -348,14 +351,14 @@ impl Puller {
         }
     }
 
-    /// The caller and class whose turn it is, of those that may have something.
+    /// Next caller and class, of those that may have requests.
     #[inline]
     fn look<const IS_TARGETED: bool>(&mut self) -> Option<Turn> {
         let callers = &self.callers;
         self.turns.look(|caller, class| has_offers::<IS_TARGETED>(&callers[caller].table, class))
     }
 
-    /// Whether there may be anything to take: the look before a sleep.
+    /// Reports whether there may be requests: the last check before a sleep.
     fn may_take<const IS_TARGETED: bool>(&mut self) -> bool {
         self.refresh();
         let callers = &self.callers;
@@ -363,12 +366,12 @@ impl Puller {
         self.served.is_open() && self.turns.look_at_all(has_offers)
     }
 
-    /// As [`Puller::take`] for a task, which is woken when there may be something; `None` when the route has ended.
+    /// As [`Puller::take`], for a task, which is woken when there may be requests; `None` when the route has ended.
     pub(crate) fn poll_take(&mut self, task: &mut Context<'_>) -> Poll<Option<Claimed>> {
         self.poll_take_of(task, Self::take, Self::may_take::<false>)
     }
 
-    /// As [`Puller::take_relayed`] for a task.
+    /// As [`Puller::take_relayed`], for a task.
     pub(crate) fn poll_take_relayed(&mut self, task: &mut Context<'_>) -> Poll<Option<Claimed>> {
         self.poll_take_of(task, Self::take_relayed, |puller| {
             if puller.served.is_stand_in() { puller.may_take::<true>() } else { puller.may_take::<false>() }
@@ -383,7 +386,7 @@ impl Puller {
         may_take: impl Fn(&mut Self) -> bool,
     ) -> Poll<Option<Claimed>> {
         if self.streak >= STREAK_MAX {
-            // Others of this executor want to run, too; meanwhile this one counts as busy.
+            // Lets other tasks of this executor run; counts as busy meanwhile.
             self.streak = 0;
             task.waker().wake_by_ref();
             return Poll::Pending;
@@ -410,7 +413,7 @@ impl Puller {
         }
     }
 
-    /// Its task sleeps no more. `found_work`: it has not slept, so if it was woken meanwhile it owes a ring.
+    /// Takes its task off the sleepers. With `found_work` it has not slept: if it was woken meanwhile, it owes a ring.
     fn stay_awake(&mut self, found_work: bool) {
         if !std::mem::take(&mut self.sleeps) {
             return;
@@ -422,7 +425,8 @@ impl Puller {
         self.owes_ring |= was_rung || found_work && own.is_none();
     }
 
-    /// Looks `looks` times for something to take, if no other worker of the copy does. It is to take, or to park, after this.
+    /// Spins `looks` times for a request, if no other worker of the instance does. Must be followed by a take or a
+    /// park.
     pub(crate) fn look_before_parking(&mut self, looks: u32) {
         let served = Arc::clone(&self.served);
         // Acquire: pairs with the Release below, so that one look is over before the next begins.
@@ -430,7 +434,8 @@ impl Puller {
             return;
         }
         self.refresh();
-        // Where some callers are looked at now and then, a ring would be owed for what a look does not see.
+        // If some callers are only polled from time to time, a ring would be owed for requests that a look does not
+        // see.
         let spares_rings = self.turns.looks_at_all();
         if spares_rings {
             served.bell.begin_look();
@@ -446,7 +451,7 @@ impl Puller {
         served.has_looker.store(false, Ordering::Release);
     }
 
-    /// Sleeps until there may be something to take, at most for `timeout`.
+    /// Sleeps until there may be requests, at most for `timeout`.
     pub(crate) fn park(&mut self, timeout: Duration) {
         let served = Arc::clone(&self.served);
         let mut is_anything = false;
@@ -454,12 +459,12 @@ impl Puller {
             is_anything = served.has_ended() || self.may_take::<false>();
             is_anything
         });
-        // Where nothing waits nothing is owed.
+        // With nothing queued, no ring is owed.
         self.owes_ring = is_anything && self.owes_ring || was_rung;
     }
 }
 
-/// Whether there may be anything in `class` of a caller; `IS_TARGETED`: for this copy alone.
+/// Reports whether a caller may have requests in `class`; with `IS_TARGETED`, only those for this instance alone.
 #[inline]
 fn has_offers<const IS_TARGETED: bool>(table: &CopySide, class: usize) -> bool {
     if IS_TARGETED { table.has_targeted_offers(class) } else { table.has_offers(class) }
@@ -472,7 +477,7 @@ impl Drop for Puller {
         }
         self.stay_awake(true);
         if self.owes_ring {
-            // It was woken for something that it will never look at.
+            // It was woken for a request that it will never take.
             self.served.pass_ring_on(&self.callers);
         }
     }
@@ -485,7 +490,7 @@ enum Progress {
     Answered,
 }
 
-/// A request that this copy has claimed. Dropping it without an answer tells the caller so.
+/// A request that this instance has claimed. Dropping it without an answer tells the caller.
 #[derive(Debug)]
 pub(crate) struct Claimed {
     caller: Arc<AttachedCaller>,
@@ -502,7 +507,7 @@ impl Claimed {
         self.taken
     }
 
-    /// Copies the request: both buffers are replaced. `None` if what stands there is none.
+    /// Copies the request; both buffers are replaced. `None` if the slot holds no valid request.
     #[inline]
     pub(crate) fn read(&self, user_headers: &mut Vec<u8>, payload: &mut Vec<u8>) -> Option<RequestHeader> {
         let header = self.caller.table.request_header(self.taken)?;
@@ -511,7 +516,7 @@ impl Claimed {
         Some(header)
     }
 
-    /// The handler is about to begin. False if nobody waits for it any more.
+    /// Marks the handler as begun. False if the caller has cancelled.
     #[inline]
     pub(crate) fn begin(&mut self) -> bool {
         self.progress = Progress::Begun;
@@ -520,24 +525,24 @@ impl Claimed {
         is_wanted
     }
 
-    /// The bytes that a reply may have.
+    /// Longest reply, bytes.
     pub(crate) fn reply_length_max(&self) -> usize {
         self.caller.table.shape().payload_length_max()
     }
 
-    /// The caller is told of the answer, also if it does not wait for it.
+    /// Has the caller signalled about the answer, even for a one-way request.
     pub(crate) fn tell_caller(&self) {
         if self.caller.table.is_mapped_here() {
             self.caller.table.want_notice(self.taken);
         }
     }
 
-    /// Whether its caller no longer waits for it.
+    /// Reports whether the caller has stopped waiting.
     pub(crate) fn is_over(&self) -> bool {
         self.caller.is_over(self.taken)
     }
 
-    /// Answers; true if the caller will see it. A text that is too long is cut; nothing else is.
+    /// Answers; true if the caller will see it. Text that is too long is truncated; nothing else may be.
     #[inline]
     pub(crate) fn answer(mut self, status: Status, body: &[u8]) -> bool {
         self.put_answer(status, body)
@@ -549,7 +554,7 @@ impl Claimed {
         if !self.caller.table.is_mapped_here() {
             return false;
         }
-        // What is longer is a text for people: a reply is not given here.
+        // Only texts for people can be longer: replies are checked before.
         let body = if body.len() > self.reply_length_max() { cut(body, self.reply_length_max()) } else { body };
         let status = match status {
             Status::Reply => Status::of_reply(self.caller.reply_older),

@@ -1,5 +1,6 @@
-//! The body of a reply with the status [`Ended`](super::status::Status::Ended): the error with which a relay ends a call. Little-endian;
-//! the route is the caller's affair, and does not stand here.
+//! Body of a reply with the status [`Ended`](super::status::Status::Ended): the error with which a relay ends a call.
+//! Little-endian. It has no route, which the caller knows.
+//!
 //!
 //! ```text
 //!  u8 kind, and behind it, to the last byte:
@@ -19,15 +20,15 @@
 //!
 //!   text: u32 length, UTF-8
 //! ```
-//! Nothing here panics, whatever the bytes.
+//! Decoding never panics, whatever the bytes.
 
 use crate::outcome::{CallError, Refusal};
 use gapless_agent::monotonic::saturating_ns;
 use gapless_wire::fields::{FieldError, FieldReader, FieldWriter};
 use std::time::Duration;
 
-/// Appends an error in `length_max` bytes at most: the longest text is cut first; a payload or a process id that has no room is left
-/// out. Only where there is no room for the numbers of an error, 13 bytes at most, it is longer.
+/// Appends an error in `length_max` bytes at most: the longest text is truncated first, and a payload or process ids
+/// without room are dropped. It is longer only if the fixed fields, 13 bytes at most, have no room.
 pub(crate) fn write_ended(error: &CallError, length_max: usize, into: &mut Vec<u8>) {
     let (start, mut parts) = (into.len(), Parts::of(error));
     parts.write(error, into);
@@ -39,7 +40,7 @@ pub(crate) fn write_ended(error: &CallError, length_max: usize, into: &mut Vec<u
     }
 }
 
-/// The parts of an error that have no fixed length.
+/// Variable-length parts of an error.
 struct Parts<'a> {
     texts: [&'a str; 3],
     payload: &'a [u8],
@@ -66,7 +67,7 @@ impl<'a> Parts<'a> {
         Self { texts, payload, processes: &processes[..processes.len().min(u16::MAX.into())] }
     }
 
-    /// By `over` bytes, as far as that is possible.
+    /// Shortens the parts by `over` bytes, as far as possible.
     fn shorten(&mut self, mut over: usize) {
         let processes = self.processes.len().saturating_sub(over.div_ceil(4));
         over = over.saturating_sub((self.processes.len() - processes) * 4);
@@ -126,7 +127,7 @@ fn put_text(out: &mut FieldWriter<'_>, text: &str) {
     out.u32(text.len() as u32).bytes(text.as_bytes());
 }
 
-/// Reads the error of a call of `route`; `None` for bytes that are none.
+/// Reads the error of a call of `route`; `None` for malformed bytes.
 pub(crate) fn read_ended(route: &str, body: &[u8]) -> Option<CallError> {
     let mut fields = FieldReader::new(body);
     let error = read(route.to_owned(), &mut fields).ok()?;
@@ -153,7 +154,7 @@ fn read(route: String, fields: &mut FieldReader<'_>) -> Result<CallError, FieldE
                 _ => return Err(FieldError::Value { what: "whether it had begun" }),
             };
             let count = fields.u16("the count of processes")?;
-            // Grows with what is really there.
+            // Grows only with the entries present; the count is not trusted.
             let mut not_taken_by = Vec::new();
             for _ in 0..count {
                 not_taken_by.push(fields.u32("a process")?);
@@ -182,7 +183,7 @@ fn text(fields: &mut FieldReader<'_>) -> Result<String, FieldError> {
     std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| FieldError::Value { what: "a text" })
 }
 
-/// The body of an ended call, read and written again: for the fuzzer.
+/// Reads and writes the body of an ended call, for the fuzzer.
 #[doc(hidden)]
 #[must_use]
 pub fn ended_again(body: &[u8]) -> Option<Vec<u8>> {
@@ -195,7 +196,7 @@ pub fn ended_again(body: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Of each kind one.
+    /// One error of each kind.
     fn errors() -> Vec<CallError> {
         let (route, reason, attempts) = (|| "route".to_owned(), || "zu spät".to_owned(), 258);
         let refusal = Refusal { code: 7, text: reason(), payload: vec![1, 2, 3] };

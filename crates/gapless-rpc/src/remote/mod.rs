@@ -1,16 +1,16 @@
-//! The reach between processes: requests and replies in shared memory, with nobody in the middle.
+//! Calls between processes: requests and replies in shared memory, without a broker.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | [`attempt`] | [`Attempt`](attempt::Attempt): one attempt of a call, from its offer to its outcome |
 //! | [`table`] | [`RouteTable`](table::RouteTable): the calling process's side of one route |
-//! | [`copy`] | [`ServedCallers`](copy::ServedCallers): a copy's side: requests of all its callers, and answers |
-//! | `watching` | handlers that wait to be told that their calls were given up |
-//! | [`request_words`] | what the words of a request's header mean |
+//! | [`copy`] | [`ServedCallers`](copy::ServedCallers): the serving instance's side: requests of all callers, and answers |
+//! | `watching` | handlers that wait for the cancellation of their calls |
+//! | [`request_words`] | kinds and flags of a request's header |
 //! | [`ended`] | the error with which a relay ends a call, as bytes |
-//! | [`status`] | what a reply says of itself |
+//! | [`status`] | the status of a reply |
 //!
-//! The registry connects processes. A table knows its copies by numbers that it gives and never gives again.
+//! The registry connects processes. A table knows its instances by numbers that are never reused.
 
 pub(crate) mod attempt;
 pub(crate) mod copy;

@@ -1,46 +1,45 @@
-//! What a reply says of itself, and the bodies of those that are no reply of the handler's.
+//! Status of a reply, and the bodies of replies other than the handler's.
 
 use crate::message::version::OLDER_MAX;
 use crate::outcome::Refusal;
 use gapless_log::call_table::STATUS_MAX;
 
-/// In the status word of a handler's reply that is of an older version than its caller's: which of the caller's older versions, the
-/// newest of which is 1.
+/// Base of status words for a reply in an older version than the caller's own; the newest older version is 1.
 const OLDER: u32 = 64;
 const _: () = assert!(OLDER as usize + OLDER_MAX <= STATUS_MAX as usize);
 
-/// The status word of a reply.
+/// Status word of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Status {
-    /// The handler's reply.
+    /// Reply by the handler.
     Reply = 0,
-    /// The handler's refusal: u32 code, u32 length of the text, text, payload.
+    /// Refusal by the handler: u32 code, u32 length of the text, text, payload.
     Refused = 1,
     /// The deadline had passed before the handler began.
     TooLate = 2,
-    /// The request cannot be decoded; the body says why. The handler has not begun.
+    /// The request cannot be decoded; the body is the reason. The handler has not begun.
     BadRequest = 3,
     /// The handler panicked; the body is the panic's text.
     Panicked = 4,
-    /// The request is to be offered to another route; the body is its name.
+    /// The request must be offered to another route; the body is its name.
     Forward = 5,
-    /// The reply cannot be encoded or is too long; the body says why.
+    /// The reply cannot be encoded or is too long; the body is the reason.
     BadReply = 6,
-    /// The copy ends before the handler has begun.
+    /// The instance ended before the handler began.
     NotServed = 7,
-    /// A relay ends the call, for what has become of it elsewhere; the body is the error, see [`ended`](super::ended).
+    /// A relay ends the call with the outcome elsewhere; the body is the error, see [`ended`](super::ended).
     Ended = 8,
 }
 
 impl Status {
-    /// The status word of a handler's reply in its caller's own version, or in an older one, see [`OLDER`].
+    /// Status word of a reply in the caller's own version, or in an older one; see [`OLDER`].
     pub(crate) const fn of_reply(older: u8) -> u32 {
         assert!(older as usize <= OLDER_MAX);
         if older == 0 { Self::Reply as u32 } else { OLDER + older as u32 }
     }
 
-    /// The status, and of a handler's reply which of its caller's older versions it is of, or 0.
+    /// Reads a status word: the status, and for a reply the index of the caller's older version, or 0.
     pub(crate) const fn read(word: u32) -> Option<(Self, u8)> {
         if word > OLDER && word <= STATUS_MAX {
             return Some((Self::Reply, (word - OLDER) as u8));
@@ -51,7 +50,7 @@ impl Status {
         }
     }
 
-    /// `None` for what no copy of this version says.
+    /// `None` for a value that this version does not define.
     const fn from_value(value: u32) -> Option<Self> {
         Some(match value {
             0 => Self::Reply,
@@ -71,8 +70,8 @@ impl Status {
 /// Bytes of a refusal's body before its text.
 const REFUSAL_PREFIX_LENGTH: usize = 8;
 
-/// Appends a refusal's body of `length_max` bytes at most, and never less than its code: the payload, for programs, is whole or left
-/// out; what has room then of the text, for people, is kept.
+/// Appends a refusal's body of `length_max` bytes at most, and never less than its code. The payload is whole or
+/// dropped; the text is truncated to the remaining room.
 pub(crate) fn write_refusal(refusal: &Refusal, length_max: usize, into: &mut Vec<u8>) {
     let room = length_max.saturating_sub(REFUSAL_PREFIX_LENGTH);
     let payload = if refusal.payload.len() <= room { &*refusal.payload } else { &[] };
@@ -83,14 +82,13 @@ pub(crate) fn write_refusal(refusal: &Refusal, length_max: usize, into: &mut Vec
     into.extend_from_slice(payload);
 }
 
-/// The first bytes of a text, `length_max` at most, without a part of a character.
+/// Truncates a text to `length_max` bytes at a character boundary.
 pub(crate) fn cut(text: &[u8], length_max: usize) -> &[u8] {
     let is_between = |end: usize| text.get(end).is_none_or(|byte| byte & 0xc0 != 0x80);
     let end = (0..=length_max.min(text.len())).rev().find(|end| is_between(*end));
     &text[..end.unwrap_or(0)]
 }
 
-/// Reads a refusal's body.
 pub(crate) fn read_refusal(body: &[u8]) -> Option<Refusal> {
     let (code, rest) = body.split_first_chunk::<4>()?;
     let (length, rest) = rest.split_first_chunk::<4>()?;
@@ -99,7 +97,7 @@ pub(crate) fn read_refusal(body: &[u8]) -> Option<Refusal> {
     Some(Refusal { code: u32::from_le_bytes(*code), text, payload: payload.to_vec() })
 }
 
-/// A refusal's body, read and written again: for the fuzzer.
+/// Reads and writes a refusal's body, for the fuzzer.
 #[doc(hidden)]
 #[must_use]
 pub fn refusal_again(body: &[u8]) -> Option<Vec<u8>> {

@@ -1,8 +1,8 @@
-//! [`Watching`]: handlers of one copy that wait to be told that their calls were given up.
+//! [`Watching`]: handlers of one instance that wait for the cancellation of their calls.
 //!
-//! A caller that withdraws a call writes the copy's eventfd if anybody waits so, which the [`Bell`] says; the I/O thread then looks at
-//! the claims of those that wait. Where a caller has gone, the copy looks by itself, and so it does when it answers a call that is still
-//! waited for: by what its handler has left behind.
+//! A caller that withdraws a call writes the instance's eventfd if the [`Bell`] says that handlers wait; the I/O thread
+//! then checks their claims. When a caller has gone, the instance checks by itself. An answer also wakes tasks that the
+//! handler has left waiting.
 
 use gapless_agent::foreign;
 use gapless_log::Bell;
@@ -11,14 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
-/// Those that wait.
 #[derive(Debug)]
 pub(crate) struct Watching {
     bell: Arc<Bell>,
     waiting: Mutex<Vec<WatchingHandler>>,
-    /// How many they are.
+    /// Number of waiting handlers.
     count: AtomicUsize,
-    /// Nobody looks any more when the eventfd is written.
+    /// The eventfd is no longer served.
     is_deaf: AtomicBool,
 }
 
@@ -35,7 +34,7 @@ impl Watching {
         Self { bell, waiting: Mutex::default(), count: AtomicUsize::new(0), is_deaf: AtomicBool::new(false) }
     }
 
-    /// Changes who waits, and tells callers how many do.
+    /// Changes the list, and announces its length to callers.
     fn change<Changed>(&self, change: impl FnOnce(&mut Vec<WatchingHandler>) -> Changed) -> Changed {
         let mut waiting = self.waiting.lock().expect("nobody panics with the lock");
         let changed = change(&mut waiting);
@@ -45,17 +44,18 @@ impl Watching {
         changed
     }
 
-    /// Wakes those whose calls were given up.
+    /// Wakes handlers whose calls were withdrawn.
     pub(crate) fn look(&self) {
         let is_over = |waiting: &mut WatchingHandler| waiting.table.is_withdrawn(waiting.taken);
         let over: Vec<_> = self.change(|waiting| waiting.extract_if(.., is_over).collect());
         over.into_iter().for_each(|waiting| foreign::wake(waiting.task));
     }
 
-    /// A call was answered: wakes those that still wait for its end.
+    /// Wakes tasks that still wait for the end of an answered call.
     #[inline]
     pub(crate) fn answered(&self, table: &Arc<CopySide>, taken: Taken) {
-        // SeqCst, as the step of the claim before it: pairs with the fence in `change`; who waits sees the answer, or is seen here.
+        // SeqCst, as is the claim's transition before it: pairs with the fence in `change`. A waiting task either sees
+        // the answer, or is seen here.
         if self.count.load(Ordering::SeqCst) != 0 {
             let is_own = |waiting: &mut WatchingHandler| waiting.taken == taken && Arc::ptr_eq(&waiting.table, table);
             let over: Vec<_> = self.change(|waiting| waiting.extract_if(.., is_own).collect());
@@ -63,15 +63,15 @@ impl Watching {
         }
     }
 
-    /// Nobody calls [`Watching::look`] from now on when a caller withdraws a call: who waits looks for himself.
+    /// Ends signalling: [`Watching::look`] is no longer called on a withdrawal, so waiting tasks must poll.
     pub(crate) fn deafen(&self) {
-        // SeqCst: who waits from now on sees it, or stands in the list already.
+        // SeqCst: a later task sees the flag, an earlier one is in the list.
         self.is_deaf.store(true, Ordering::SeqCst);
         self.change(std::mem::take).into_iter().for_each(|waiting| foreign::wake(waiting.task));
     }
 
-    /// Wakes a task when a call is given up; once for each number, of which the last task counts. False if nobody will, so that it
-    /// must look for itself.
+    /// Wakes a task when a call is withdrawn; once for each number, whose last task counts. False if there is no
+    /// signal, so that the task must poll.
     pub(crate) fn watch(&self, table: &Arc<CopySide>, taken: Taken, number: u64, task: Waker) -> bool {
         let replaced = self.change(|waiting| {
             if let Some(own) = waiting.iter_mut().find(|waiting| waiting.number == number) {
@@ -81,11 +81,11 @@ impl Watching {
             None
         });
         drop(replaced);
-        // SeqCst: as in `deafen`.
+        // SeqCst: pairs with `deafen`.
         !self.is_deaf.load(Ordering::SeqCst)
     }
 
-    /// Not that task.
+    /// Removes that task.
     pub(crate) fn unwatch(&self, number: u64) {
         let own = |waiting: &mut WatchingHandler| waiting.number == number;
         let gone: Vec<_> = self.change(|waiting| waiting.extract_if(.., own).collect());
@@ -113,7 +113,7 @@ mod tests {
         let woken = || counts.each_ref().map(|count| count.count());
         let waker = |index: usize| Waker::from(Arc::clone(&counts[index]));
         assert!(!bell.has_watchers());
-        // The second number waits twice: its last task counts.
+        // The second number registers twice: its last task counts.
         for (number, index) in [(0, 0), (1, 2), (1, 1)] {
             assert!(watching.watch(&copy, taken[number as usize], number, waker(index)));
         }
@@ -125,7 +125,7 @@ mod tests {
         assert!(bell.has_watchers() && woken() == [0, 1, 0]);
         watching.deafen();
         assert!(!bell.has_watchers() && woken() == [1, 1, 0]);
-        assert!(!watching.watch(&copy, taken[0], 0, waker(0)), "it must look for itself");
+        assert!(!watching.watch(&copy, taken[0], 0, waker(0)), "the task must poll");
         watching.unwatch(0);
         assert!(!bell.has_watchers());
     }

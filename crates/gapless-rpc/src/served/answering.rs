@@ -1,4 +1,4 @@
-//! [`Answering`]: from the bytes of a request of another process to the bytes of its reply.
+//! [`Answering`]: from the encoded request of another process to its encoded reply.
 
 use super::counters::CopyCounters;
 use super::handler::{Handled, Handler, Ran};
@@ -17,16 +17,16 @@ use gapless_log::call_table::RequestHeader;
 use gapless_trace::TraceContext;
 use std::sync::Arc;
 
-/// Everything that a copy's workers share of how they answer.
+/// State that the workers of an instance share to answer requests.
 pub(crate) struct Answering<Request, Reply> {
     pub(crate) route: Arc<str>,
     pub(crate) handler: Handler<Request, Reply>,
     pub(crate) counters: Arc<CopyCounters>,
-    /// What the copy says of itself: a JSON object.
+    /// Description of the instance: a JSON object.
     pub(crate) info: String,
 }
 
-/// Buffers of one worker, used again and again.
+/// Buffers of one worker, reused.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     user_headers: Vec<u8>,
@@ -34,11 +34,11 @@ pub(crate) struct Scratch {
     reply: Vec<u8>,
 }
 
-/// What is kept of a buffer between two requests.
+/// Buffer capacity that is kept between two requests, bytes.
 const BYTES_KEPT_MAX: usize = 1 << 20;
 
 impl Scratch {
-    /// Takes the memory of a reply that was sent for the next request, if the last one's has gone with it.
+    /// Reuses the memory of a sent reply for the next request, if the last request's buffer has gone with it.
     fn reuse<Reply: Message>(&mut self, ran: Ran<Reply>) {
         if self.payload.capacity() == 0
             && let Ok(Ok(reply)) = ran
@@ -47,7 +47,7 @@ impl Scratch {
         }
     }
 
-    /// After a request: what was long is not kept.
+    /// Drops large buffers after a request.
     pub(crate) fn trim(&mut self) {
         for buffer in [&mut self.user_headers, &mut self.payload, &mut self.reply] {
             if buffer.capacity() > BYTES_KEPT_MAX {
@@ -57,7 +57,7 @@ impl Scratch {
     }
 }
 
-/// A request that is to be handled.
+/// A decoded request, ready for the handler.
 pub(crate) struct Ready<Request> {
     claimed: Claimed,
     request: Request,
@@ -66,7 +66,7 @@ pub(crate) struct Ready<Request> {
     in_flight: InFlight,
 }
 
-/// Counts a handler that has begun, and its end when this is dropped, whatever ends it.
+/// Counts a handler from its begin to its end by any cause, which is the drop of this value.
 pub(crate) struct InFlight {
     counters: Arc<CopyCounters>,
     begun_ns: u64,
@@ -85,7 +85,7 @@ impl Drop for InFlight {
     }
 }
 
-/// How the caller wants its reply.
+/// Form of the reply that the caller expects.
 #[derive(Clone, Copy, Debug)]
 struct ReplyForm {
     is_json: bool,
@@ -126,7 +126,7 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
             }
         };
         if !claimed.begin() {
-            // Nobody waits for it any more: the slot is given back.
+            // The caller has given up: the slot is given back.
             self.answer(claimed, Status::NotServed, &[]);
             return None;
         }
@@ -168,7 +168,7 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
         let Ready { claimed, request, context, form, in_flight } = ready;
         let ran = self.handler.run(request, &context, None);
         self.answer_with(claimed, ran, form, scratch);
-        // Behind the answer: its caller need not wait for the clock.
+        // Dropped after the answer: the caller need not wait for the clock.
         drop(in_flight);
     }
 
@@ -203,7 +203,7 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
             }
         };
         if status == Status::Forward && form.is_one_way {
-            // It goes on from there.
+            // The caller must follow the forward.
             claimed.tell_caller();
         }
         if body.len() <= length_max || matches!(status, Status::Panicked | Status::BadReply) {
@@ -266,7 +266,7 @@ pub(crate) fn too_long(length: usize, length_max: usize) -> String {
     format!("it has {length} bytes; at most {length_max} are allowed on this route")
 }
 
-/// The trace of a request; what is none is as if it were not there.
+/// Trace of a request; a malformed one is ignored.
 pub(crate) fn trace_of(header: &RequestHeader, headers: &mut Headers) -> TraceContext {
     let state = (header.flags & FLAG_TRACE_STATE != 0).then(|| headers.take_last(TRACE_STATE)).flatten();
     let trace = TraceContext::new(header.trace_id, header.span_id, header.trace_flags);

@@ -1,4 +1,5 @@
-//! [`CopyCounters`]: what a copy of a route counts, in memory, for a counters file of its domain; one relaxed addition each.
+//! [`CopyCounters`]: counters of an instance of a route, in memory, for a counter file of its domain; one relaxed
+//! addition each.
 
 use crate::error::RpcError;
 use crate::local::QueueGauges;
@@ -7,7 +8,7 @@ use crate::route_counters::{Read, RouteCounters, Shown, Side, times_of, value};
 use gapless_agent::{Counter, Counters, CountersWriter, SharedCounter, WrittenCounters, time_buckets as times};
 use std::sync::Arc;
 
-/// Labels of what a copy counts; those of the outcomes in the order of their statuses.
+/// Labels of the counters; those of the outcomes in the order of their statuses.
 const BEGUN: &str = "begun";
 const OUTCOMES: [&str; 9] = [
     "outcome.replied",
@@ -26,27 +27,27 @@ const ON_DISK: &str = "on_disk";
 const OVERFLOWED: &str = "overflowed";
 const HANDLER_NS: &str = "handler_ns";
 
-/// What a copy of a route counts.
+/// Counters of an instance of a route.
 #[derive(Debug)]
 pub(crate) struct CopyCounters {
     counters: Counters,
-    /// Removed with the last who counts.
+    /// Removed with the last owner of the counters.
     _file: Option<WrittenCounters>,
     writer: Arc<CountersWriter>,
     begun: SharedCounter,
-    /// By status.
+    /// Indexed by status.
     outcomes: [SharedCounter; 9],
     unheard: SharedCounter,
     handler_ns: SharedCounter,
-    /// Handlers that have ended, by their time.
+    /// Ended handlers, by latency bucket.
     times: Box<[SharedCounter]>,
     pub(crate) queue: Arc<QueueGauges>,
 }
 
-/// The counters of a copy at one moment.
+/// Counters of an instance at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CopyStatistics {
-    /// Handlers that run.
+    /// Handlers running.
     pub in_flight: u64,
     /// Handlers that have begun.
     pub begun: u64,
@@ -56,32 +57,33 @@ pub struct CopyStatistics {
     pub refused: u64,
     /// Handlers that panicked.
     pub panicked: u64,
-    /// Requests whose time was over when a worker took them; those of other processes are mostly taken back before that.
+    /// Requests whose deadline had passed when a worker took them; other processes take most of theirs back before
+    /// that.
     pub too_late: u64,
-    /// Requests and replies that could not be read or written.
+    /// Requests and replies that could not be decoded or encoded.
     pub bad_messages: u64,
-    /// Requests that went on to other routes.
+    /// Requests forwarded to other routes.
     pub forwarded: u64,
-    /// Of a relay: calls that ended elsewhere with neither a reply nor a refusal.
+    /// For a relay: calls that ended elsewhere with neither a reply nor a refusal.
     pub ended_elsewhere: u64,
-    /// Answers to other processes that nobody waited for any more.
+    /// Answers to other processes whose callers had given up.
     pub unheard: u64,
-    /// Requests of this process that wait, in memory and on disk. Those of other processes wait in their callers' memory.
+    /// Queued requests of this process, in memory and on disk. Those of other processes wait in their callers' memory.
     pub queued: u64,
-    /// Of them: on disk.
+    /// Queued requests on disk.
     pub on_disk: u64,
-    /// Requests of this process that have gone through the overflow.
+    /// Total requests of this process that went through the overflow.
     pub overflowed: u64,
-    /// Time in handlers, ns.
+    /// Total time in handlers, ns.
     pub handler_ns: u64,
-    /// Half of the handlers took at most so long, within 7 %, ns; 0 before the first has ended.
+    /// Median time of a handler, within 7 %, ns; 0 before the first has ended.
     pub p50_ns: u64,
-    /// 99 of 100 handlers took at most so long, within 7 %, ns.
+    /// 99th percentile of the same, ns.
     pub p99_ns: u64,
 }
 
 impl CopyCounters {
-    /// All at 0.
+    /// Creates the counters, all at 0.
     pub(crate) fn create(route: &str, shown: &Shown) -> Result<Self, RpcError> {
         let counters = RouteCounters::create(Side::Copy, route, 6 + OUTCOMES.len())?;
         let writer = &shown.writer;
@@ -129,7 +131,7 @@ impl CopyCounters {
 }
 
 impl CopyStatistics {
-    /// From a copy's counters.
+    /// Statistics from an instance's counters.
     pub(crate) fn of(counters: &Read) -> Self {
         let of = |label: &str| value(counters, label);
         let status = |status: Status| of(OUTCOMES[status as usize]);
@@ -180,7 +182,7 @@ impl CopyStatistics {
         ]
     }
 
-    /// As a JSON object.
+    /// The statistics as a JSON object.
     #[must_use]
     pub fn to_json(&self) -> String {
         let object: serde_json::Map<_, _> =

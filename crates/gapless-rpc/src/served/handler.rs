@@ -15,14 +15,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tracing::Span;
 
-/// What a handler returns.
+/// Result of a handler.
 pub(crate) type Handled<Reply> = Result<Reply, Rejection>;
 
 type PlainHandler<Request, Reply> = dyn Fn(Request, &CallContext) -> Handled<Reply> + Send + Sync;
 type AsyncHandler<Request, Reply> =
     dyn Fn(Request, CallContext) -> Pin<Box<dyn Future<Output = Handled<Reply>> + Send>> + Send + Sync;
 
-/// The application's function. All workers of a copy share it.
+/// The application's function, shared by all workers of an instance.
 pub(crate) enum Handler<Request, Reply> {
     Plain(Arc<PlainHandler<Request, Reply>>),
     Async(Arc<AsyncHandler<Request, Reply>>),
@@ -37,11 +37,11 @@ impl<Request, Reply> Clone for Handler<Request, Reply> {
     }
 }
 
-/// Its result, or the text of its panic.
+/// Result of a handler's run, or the text of its panic.
 pub(crate) type Ran<Reply> = Result<Handled<Reply>, String>;
 
 impl<Request, Reply> Handler<Request, Reply> {
-    /// Runs it on this thread; one that is `async` is driven to its end here. `caller` is the span of the call, if that was made in
+    /// Runs the handler on this thread, an `async` one to its end. `caller` is the span of the call, if it was made in
     /// this process.
     pub(crate) fn run(&self, request: Request, context: &CallContext, caller: Option<&Span>) -> Ran<Reply> {
         match self {
@@ -57,7 +57,7 @@ impl<Request, Reply> Handler<Request, Reply> {
         }
     }
 
-    /// Runs it as a part of the task that polls this.
+    /// Runs the handler as a part of the polling task.
     pub(crate) async fn run_later(&self, request: Request, context: CallContext, caller: Option<&Span>) -> Ran<Reply> {
         let Self::Async(handler) = self else { return self.run(request, &context, caller) };
         let span = ServedSpan::begin(context.served(), caller);
@@ -100,7 +100,7 @@ impl<Request: Send + 'static, Reply: Send + 'static> Handler<Request, Reply> {
     }
 }
 
-/// How a handler ended, as reports name it.
+/// Outcome of a handler, as named in reports.
 const fn kind_of<Reply>(ran: &Ran<Reply>) -> &'static str {
     match ran {
         Ok(Ok(_)) => "replied",
@@ -120,7 +120,7 @@ fn settle<Request, Reply: Send + 'static>(
     ran: Ran<Reply>,
     (counters, begun_ns): (&CopyCounters, u64),
 ) {
-    // Before the answer: its caller finds itself counted.
+    // Before the answer, so that the caller finds itself counted.
     counters.answered(
         match &ran {
             Ok(Ok(_)) => Status::Reply,

@@ -1,5 +1,5 @@
-//! [`ServerInterceptor`]: what looks at every call that a route's handler is to answer, before and after it. It stands around the
-//! handler itself, so it is the same for calls of this process and of others, for threads and tasks, for calls and sends.
+//! [`ServerInterceptor`]: a hook before and after a route's handler. It wraps the handler itself, so it is the same for
+//! calls of this process and of others, for threads and tasks, for calls and one-way requests.
 
 use super::handler::{Handled, Ran};
 use crate::context::CallContext;
@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// Looks at every call that the handler of a route is to answer ([`RouteBuilder::interceptor`](crate::RouteBuilder::interceptor)).
-/// Several are asked in the order in which they were added, and told in the opposite order afterwards. The span of the handler is the
-/// current one, and calls that are made there are nested in the call.
+/// A hook around the handler of a route ([`RouteBuilder::interceptor`](crate::RouteBuilder::interceptor)). Interceptors
+/// run in the order in which they were added before the handler, and in reverse after it. The handler's span is the
+/// current one, and calls made in the hooks are nested in the call.
 ///
 /// ```
 /// # mod gapless { pub use gapless_rpc as rpc; }
@@ -47,42 +47,43 @@ use std::time::{Duration, Instant};
 /// # Ok::<(), gapless_rpc::RpcError>(())
 /// ```
 pub trait ServerInterceptor: Send + Sync {
-    /// The handler is about to begin. If this panics, the call ends as if the handler had.
+    /// Runs before the handler begins. If this panics, the call ends as if the handler had.
     ///
     /// # Errors
-    /// The handler does not run, and its caller gets [`crate::CallError::Refused`]; it is counted as begun and refused.
+    /// The handler does not run, and its caller gets [`crate::CallError::Refused`]; the call is counted as begun and
+    /// refused.
     fn before(&self, context: &CallContext) -> Result<(), Refusal> {
         let _ = context;
         Ok(())
     }
 
-    /// The call that this was asked about ends with that outcome, `took` after [`before`](Self::before). The caller has not been answered
-    /// yet. A panic is logged.
+    /// Runs when the call ends with that outcome, `took` after [`before`](Self::before). The caller has not been
+    /// answered yet. A panic is logged.
     fn after(&self, context: &CallContext, outcome: HandlerOutcome<'_>, took: Duration) {
         let _ = (context, outcome, took);
     }
 }
 
-/// How a handler ended.
+/// Outcome of a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HandlerOutcome<'call> {
-    /// With a reply.
+    /// A reply.
     Replied,
-    /// The handler, or an interceptor before it, refused.
+    /// A refusal by the handler, or by an interceptor before it.
     Refused(&'call Refusal),
-    /// The request goes on to that route.
+    /// A forward to that route.
     Forwarded(&'call str),
-    /// The handler, or an interceptor before it, panicked with that text.
+    /// A panic of the handler, or of an interceptor before it, with that text.
     Panicked(&'call str),
-    /// The executor dropped its task before it had ended.
+    /// The executor dropped the task before the end.
     Dropped,
 }
 
-/// In the order in which they are asked.
+/// Interceptors, in the order in which they run.
 pub(crate) type Interceptors = Arc<[Arc<dyn ServerInterceptor>]>;
 
-/// A handler with interceptors around it.
+/// Wraps a handler with interceptors.
 pub(crate) fn around<Request, Reply>(
     interceptors: Interceptors,
     handler: impl Fn(Request, &CallContext) -> Handled<Reply>,
@@ -97,7 +98,7 @@ pub(crate) fn around<Request, Reply>(
     }
 }
 
-/// The same of one that gives a future.
+/// As `around`, for an asynchronous handler.
 pub(crate) fn around_async<Request: Send + 'static, Reply: Send + 'static, Handling>(
     interceptors: Interceptors,
     handler: impl Fn(Request, CallContext) -> Handling + Send + Sync + 'static,
@@ -128,12 +129,12 @@ where
     }
 }
 
-/// One call that interceptors look at.
+/// One call with its interceptors.
 struct Looked<'call> {
     interceptors: &'call [Arc<dyn ServerInterceptor>],
     context: &'call CallContext,
     began: Instant,
-    /// How many of them were asked, and are to be told of the end.
+    /// Number of interceptors that ran before the handler, and must be told the end.
     asked: usize,
 }
 
@@ -142,7 +143,7 @@ impl<'call> Looked<'call> {
         Self { interceptors, context, began: Instant::now(), asked: 0 }
     }
 
-    /// How the call ends if it is not the handler's.
+    /// Runs the interceptors. `Some` if the call ends without the handler.
     fn ask<Reply>(&mut self) -> Option<Ran<Reply>> {
         for interceptor in self.interceptors {
             self.asked += 1;
@@ -155,7 +156,7 @@ impl<'call> Looked<'call> {
         None
     }
 
-    /// What the handler gives. A panic goes on from here: it was reported when it began.
+    /// Reports the end and returns the handler's result. A panic is resumed: it was reported when it began.
     fn end<Reply>(mut self, ran: Ran<Reply>) -> Handled<Reply> {
         self.tell(match &ran {
             Ok(Ok(_)) => HandlerOutcome::Replied,
@@ -166,7 +167,7 @@ impl<'call> Looked<'call> {
         ran.unwrap_or_else(|panic| resume_unwind(Box::new(panic)))
     }
 
-    /// Once.
+    /// Reports the end to the interceptors, once.
     fn tell(&mut self, outcome: HandlerOutcome<'_>) {
         let took = self.began.elapsed();
         for interceptor in self.interceptors[..std::mem::take(&mut self.asked)].iter().rev() {

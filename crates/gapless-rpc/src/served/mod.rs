@@ -2,11 +2,11 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`workers`] | [`Workers`]: the threads and tasks of one copy of a route |
-//! | [`answering`] | [`Answering`]: from the bytes of a request to the bytes of its reply |
+//! | [`workers`] | [`Workers`]: the threads and tasks of one instance of a route |
+//! | [`answering`] | [`Answering`]: from an encoded request to its encoded reply |
 //! | [`handler`] | [`Handler`]: the application's function, plain or `async` |
-//! | [`interceptor`] | [`ServerInterceptor`](interceptor::ServerInterceptor): what looks at the calls of a handler |
-//! | [`counters`] | [`CopyCounters`]: what a copy counts |
+//! | [`interceptor`] | [`ServerInterceptor`](interceptor::ServerInterceptor): a hook around the handler |
+//! | [`counters`] | [`CopyCounters`]: statistics of an instance |
 
 pub(crate) mod answering;
 pub(crate) mod counters;

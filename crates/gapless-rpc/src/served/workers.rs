@@ -1,4 +1,4 @@
-//! [`Workers`]: the threads and tasks of one copy of a route that pull requests of other processes.
+//! [`Workers`]: the threads and tasks of one instance of a route that pull requests of other processes.
 
 use super::answering::{Answering, Scratch};
 use crate::error::RpcError;
@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The workers of one copy. They end when the route has ended.
+/// Workers of one instance. They end when the route has ended.
 #[derive(Debug, Default)]
 pub(crate) struct Workers {
     threads: Vec<JoinHandle<()>>,
@@ -57,7 +57,7 @@ impl Workers {
         Ok(workers)
     }
 
-    /// Waits for the end of all threads but the one that asks.
+    /// Waits for the end of all threads except the current one.
     pub(crate) fn join(self) {
         for thread in self.threads {
             if thread.thread().id() != std::thread::current().id() && thread.join().is_err() {
@@ -67,41 +67,41 @@ impl Workers {
     }
 }
 
-/// How many workers of a copy live: threads may unwind, and executors may drop their tasks.
+/// Count of an instance's living workers: threads may unwind, and executors may drop their tasks.
 pub(crate) struct Living {
     made_by: ProcessMark,
     count: AtomicUsize,
     none_left: Box<dyn Fn() + Send + Sync>,
-    /// The task that waits until none is left.
+    /// Task that waits until no worker is left.
     waiting: Mutex<Option<Waker>>,
 }
 
-/// One that lives, until this is dropped.
+/// A living worker, until this is dropped.
 pub(crate) struct Alive(Arc<Living>);
 
 impl Living {
-    /// `none_left` runs when the last has gone.
+    /// `none_left` runs when the last worker has gone.
     pub(crate) fn new(none_left: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
         let (made_by, count) = (ProcessMark::current(), AtomicUsize::new(0));
         Arc::new(Self { made_by, count, none_left: Box::new(none_left), waiting: Mutex::default() })
     }
 
-    /// Ready when none is left; for one task at a time.
+    /// Ready when no worker is left; for one task at a time.
     pub(crate) fn poll_none(&self, task: &Context<'_>) -> Poll<()> {
-        // Who leaves last takes the waker after it has counted, so one that is put there before the look is found.
+        // The last worker takes the waker after it has counted down, so a waker stored before the check is found.
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if self.count.load(Ordering::Acquire) == 0 {
             return Poll::Ready(());
         }
         let before = waiting.replace(task.waker().clone());
         drop(waiting);
-        // Without the lock: nobody knows what goes with it.
+        // Without the lock: dropping a waker may run arbitrary code.
         drop(before);
         Poll::Pending
     }
 
     pub(crate) fn enter(living: &Arc<Self>) -> Alive {
-        // Relaxed: somebody else lives, or nobody has begun yet.
+        // Relaxed: another worker lives, or none has begun yet.
         living.count.fetch_add(1, Ordering::Relaxed);
         Alive(Arc::clone(living))
     }
@@ -112,7 +112,7 @@ impl Drop for Alive {
         if !self.0.made_by.is_here() {
             return;
         }
-        // AcqRel: pairs with itself; what the others did is over when the last has gone.
+        // AcqRel: pairs with itself, so that the last worker sees everything the others did.
         if self.0.count.fetch_sub(1, Ordering::AcqRel) == 1 {
             (self.0.none_left)();
             let waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -121,7 +121,7 @@ impl Drop for Alive {
     }
 }
 
-/// What each worker does at its beginning and its end.
+/// Hooks at the beginning and the end of each worker.
 #[derive(Clone, Default)]
 pub(crate) struct Life {
     pub(crate) init: Option<Arc<dyn Fn(usize) + Send + Sync>>,
@@ -129,7 +129,7 @@ pub(crate) struct Life {
 }
 
 impl Life {
-    /// Worker `number` begins; it ends when the result is dropped.
+    /// Begins worker `number`; it ends when the result is dropped.
     pub(crate) fn begin(self, number: usize) -> impl Drop {
         struct Done(Life, usize);
         impl Drop for Done {
@@ -178,7 +178,7 @@ fn next_request(puller: &mut Puller, waiting: Waiting) -> Option<Claimed> {
     None
 }
 
-/// A task that serves until the route has ended.
+/// Serves as a task until the route has ended.
 pub(crate) async fn serve_as_task<Request: Message, Reply: Message>(
     served: Arc<ServedCallers>,
     answering: Arc<Answering<Request, Reply>>,

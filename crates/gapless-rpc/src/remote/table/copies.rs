@@ -1,4 +1,4 @@
-//! The copies of a table: they come, change their state, and go.
+//! The instances of a table: arrival, state changes and departure.
 
 use super::RouteTable;
 use super::keyed::CopyOfKey;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl RouteTable {
-    /// A number for a copy of a test.
+    /// Next number of an instance, for tests.
     #[cfg(test)]
     pub(crate) fn next_copy_number(&self) -> Option<u32> {
         let mut state = self.lock();
@@ -20,15 +20,15 @@ impl RouteTable {
         Some(state.last_number)
     }
 
-    /// The table is about to be offered to a copy: it may claim before it has answered.
+    /// Announces that the table is about to be offered to an instance, which may claim before it has answered.
     pub(crate) fn expect_copy(&self, number: u32) {
-        // Not as `lock`: no task is woken here, because the domain is locked.
+        // Not by `lock`: no task may be woken here, because the domain is locked.
         let mut state = self.state.lock().expect("nobody panics with the lock");
         state.last_number = state.last_number.max(number);
     }
 
-    /// The copy has opened the table and passed its bell.
-    /// `identity` is the same for this copy in every calling process.
+    /// Adds an instance that has opened the table and passed its bell. `identity` is the same for this instance in
+    /// every calling process.
     pub(crate) fn add_copy(
         &self,
         (number, identity): (u32, u64),
@@ -43,13 +43,13 @@ impl RouteTable {
         state.copies.push(AttachedCopy { number, identity, bell, eventfd, state: copy_state, stands_for });
         let taken_back = self.offer_to_stand_ins(&mut state);
         state.wake_waiting();
-        // What was offered before it came is there for it, too.
+        // Requests offered before it came are for it, too.
         state.ring(0);
         drop(state);
         taken_back.into_iter().for_each(|slot| self.notice(slot));
     }
 
-    /// A copy has another state, or stands for other instances.
+    /// Sets the state of an instance, and the instances that it stands for.
     pub(crate) fn set_copy_state(&self, number: u32, to: CopyState, stands_for: &Arc<[Instance]>) {
         let mut state = self.lock();
         for copy in state.copies.iter_mut().filter(|copy| copy.number == number) {
@@ -64,7 +64,7 @@ impl RouteTable {
         taken_back.into_iter().for_each(|slot| self.notice(slot));
     }
 
-    /// The copy's connection has ended: what it has is lost. Its process may live, and still write.
+    /// Handles the end of an instance's connection: its requests are lost. Its process may still live and write.
     pub(crate) fn close_copy(&self, number: u32) {
         let mut state = self.lock();
         let closed: Vec<_> = state.copies.extract_if(.., |copy| copy.number == number).collect();
@@ -72,17 +72,17 @@ impl RouteTable {
         let needs_stand_in = state.copies_changed();
         let lost = self.lose(&mut state, number);
         if needs_stand_in {
-            // What nobody waits for is offered to one at once.
+            // One-way requests are offered to a stand-in at once.
             self.sweep(&mut state);
         }
         state.ring_all();
         drop(state);
-        // Its bell goes without the lock.
+        // The bell is dropped without the lock.
         drop(closed);
         lost.into_iter().for_each(|slot| self.notice(slot));
     }
 
-    /// The copy's process is dead: nobody writes to what it had any more.
+    /// Handles the death of an instance's process: it no longer writes to its slots.
     pub(crate) fn remove_copy(&self, number: u32) {
         let mut state = self.lock();
         state.copies.retain(|copy| copy.number != number);
@@ -91,7 +91,7 @@ impl RouteTable {
         state.copies_changed();
         let lost = self.lose(&mut state, number);
         self.sweep(&mut state);
-        // It claims no more: what names it now will be given back, and nothing else ever names it.
+        // It claims no more: slots that name it now will be given back, and no new ones ever name it.
         let is_named = |number: &u32| {
             (0..self.table.shape().slots()).any(|slot| self.table.claim(slot).load().holder() == *number)
         };
@@ -102,8 +102,9 @@ impl RouteTable {
         lost.into_iter().for_each(|slot| self.notice(slot));
     }
 
-    /// Ends everything that a copy has, and what only it may take. Notice is to be given of these slots, without the lock, and of
-    /// those that it has answered: it may have died before it woke who waits.
+    /// Ends all requests that an instance has, and those that only it may take. Also returns slots that it had
+    /// answered, because it may have died before the wake-up. The caller must signal the returned slots, without the
+    /// lock.
     fn lose(&self, state: &mut State, number: u32) -> Vec<u32> {
         let mut ended = Vec::new();
         for slot in 0..self.table.shape().slots() {
@@ -120,8 +121,8 @@ impl RouteTable {
         ended
     }
 
-    /// The copies have changed. What any of them might have taken is for stand-ins, if only those are open now. Notice is to be given of
-    /// these slots, without the lock.
+    /// Handles a change of the instances: if only stand-ins are open now, untargeted requests go to those. The caller
+    /// must signal the returned slots, without the lock.
     fn offer_to_stand_ins(&self, state: &mut State) -> Vec<u32> {
         if !state.copies_changed() {
             return Vec::new();
@@ -131,8 +132,9 @@ impl RouteTable {
         taken_back
     }
 
-    /// Takes back what no copy has taken and none may take any more: its callers look for another, or give up. Requests that
-    /// nobody waits for stay until a copy comes, or go to a stand-in. Notice is to be given of these slots, without the lock.
+    /// Takes back requests that no instance has taken or may still take; their callers look for another instance or
+    /// give up. One-way requests stay until an instance comes, or go to a stand-in. The caller must signal the returned
+    /// slots, without the lock.
     fn take_offers_back(&self, state: &mut State) -> Vec<u32> {
         let mut is_one_way = vec![false; self.slots.len()];
         state.one_way.iter().for_each(|held| is_one_way[held.slot as usize] = true);
@@ -145,7 +147,8 @@ impl RouteTable {
         })
     }
 
-    /// Takes offers back, of a slot to a copy (0: to all). Notice is to be given of these slots, without the lock.
+    /// Takes offers back; `is_over` gets a slot and its target (0: any). The caller must signal the returned slots,
+    /// without the lock.
     fn take_back(&self, is_over: impl Fn(u32, u32) -> bool) -> Vec<u32> {
         let is_taken_back = |slot: &u32| {
             let claim = self.table.claim(*slot);
@@ -157,30 +160,30 @@ impl RouteTable {
         taken_back
     }
 
-    /// The copies that take requests now.
+    /// Instances that take requests now.
     pub(crate) fn open_copies(&self) -> Vec<u32> {
         self.lock().open_copies().map(|copy| copy.number).collect()
     }
 
-    /// The copies that take requests now, each with the instances elsewhere that it stands for.
+    /// Instances that take requests now, each with the instances elsewhere that it stands for.
     pub(crate) fn open_instances(&self) -> Vec<(u32, Arc<[Instance]>)> {
         self.lock().open_copies().map(|copy| (copy.number, Arc::clone(&copy.stands_for))).collect()
     }
 
-    /// The ordinary copy of this identity, if it takes requests now.
+    /// Ordinary instance with this identity, if it takes requests now.
     pub(crate) fn copy_of_identity(&self, identity: u64) -> Option<u32> {
         let state = self.lock();
         let mut ordinary = state.open_copies().filter(|copy| copy.stands_for.is_empty());
         ordinary.find(|copy| copy.identity == identity).map(|copy| copy.number)
     }
 
-    /// The copy that requests of this key go to.
+    /// Instance that owns a key.
     pub(crate) fn copy_of_key(&self, key: u64) -> CopyOfKey {
         self.lock().copy_of_key(key)
     }
 
-    /// Takes back what copies have not taken, of keys that others are to have now. Notice is to be given of these slots, without the
-    /// lock.
+    /// Takes back unclaimed requests whose keys move to another instance now. The caller must signal the returned
+    /// slots, without the lock.
     pub(super) fn give_keys_away(&self, state: &mut State, now_ns: u64) -> Vec<u32> {
         let State { keyed, copies, .. } = state;
         let open = copies.iter().filter(|copy| copy.state == CopyState::Open).map(|copy| copy.number);
@@ -189,21 +192,21 @@ impl RouteTable {
             return given_away;
         }
         let taken_back = self.take_back(|slot, _| given_away.contains(&slot));
-        // What nobody waits for is offered to another copy at once.
+        // One-way requests are offered to another instance at once.
         self.sweep(state);
         taken_back
     }
 
-    /// The fingerprint of the version that requests are offered in.
+    /// Fingerprint of the version in which requests are offered.
     pub(crate) fn request_fingerprint(&self) -> u64 {
-        // Relaxed: it says how bytes are written, and nothing about other memory.
+        // Relaxed: it selects an encoding, and orders no other memory.
         self.request_fingerprint.load(Ordering::Relaxed)
     }
 
-    /// From now on requests are offered in this version, also those that no copy has taken yet: they are taken back, and
-    /// [`RouteTable::give_notices`] is to be called.
+    /// Sets the version in which requests are offered. Unclaimed requests are taken back, too;
+    /// [`RouteTable::give_notices`] must be called afterwards.
     pub(crate) fn set_request_fingerprint(&self, fingerprint: u64) {
-        // Not as `lock`: no task is woken here, because the domain is locked.
+        // Not by `lock`: no task may be woken here, because the domain is locked.
         let mut state = self.state.lock().expect("nobody panics with the lock");
         if self.request_fingerprint() != fingerprint {
             self.request_fingerprint.store(fingerprint, Ordering::Relaxed);
@@ -213,7 +216,7 @@ impl RouteTable {
         }
     }
 
-    /// Calls end: nothing more is offered.
+    /// Ends all calls: nothing more is offered.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.is_closed = true;

@@ -1,5 +1,5 @@
-//! [`CallCounters`]: what a process counts of its calls of a route to other processes, in memory, for a counters file of its domain.
-//! All but the backlog's are written under the lock of the route's table, so each costs a load and a store.
+//! [`CallCounters`]: a process's counters of its calls of a route to other processes, in memory, for a counter file of
+//! its domain. All but the backlog's are written under the lock of the route's table, so each costs a load and a store.
 
 use crate::error::RpcError;
 use crate::outcome::CallError;
@@ -7,7 +7,7 @@ use crate::route_counters::{Read, RouteCounters, Shown, Side, times_of, value};
 use gapless_agent::{Counter, Counters, CountersWriter, SharedCounter, WrittenCounters, time_buckets as times};
 use std::sync::{Arc, Mutex};
 
-/// How something that was offered has ended.
+/// End of an offered request, for its counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum End {
@@ -20,17 +20,17 @@ pub(crate) enum End {
     NotBegun,
     Busy,
     NoRoute,
-    /// Its caller has given it up, or the domain was closed.
+    /// Given up by its caller, or the domain was closed.
     Cancelled,
-    /// It is offered again after its copy's death.
+    /// Offered again after its instance's death.
     Retried,
-    /// It goes on to another route.
+    /// Forwarded to another route.
     Forwarded,
-    /// No copy had taken it when the last one went: it waits for another.
+    /// Not taken when the last instance went: it waits for another.
     TakenBack,
 }
 
-/// Labels of the ends, in their order.
+/// Labels of the ends, in order.
 const ENDS: [&str; 13] = [
     "outcome.replied",
     "outcome.refused",
@@ -48,18 +48,18 @@ const ENDS: [&str; 13] = [
 ];
 const OFFERED: &str = "offered";
 const SENT: &str = "sent";
-/// Sent through a backlog, which follows it to its end as it does calls.
+/// Sent through a backlog, which follows it to its end like a call.
 const SENT_FOLLOWED: &str = "sent_followed";
 const UNOFFERED: &str = "unoffered";
 const WITHDRAWN: &str = "withdrawn";
 const LOST: &str = "lost";
 const BACKLOG: [&str; 4] = ["overflowed", "in_backlog", "on_disk", "spilled"];
 
-/// One call of so many is timed, at distances that no pattern of calls has: the clock costs as much as ten counters.
+/// One call in 2^4 is timed, on average and without a pattern: the clock costs as much as ten counters.
 const TIMED_SHARE_POWER: u32 = 4;
 
 impl End {
-    /// The end of a call that has this outcome.
+    /// End of a call with this error.
     pub(crate) const fn of(error: &CallError) -> Self {
         match error {
             CallError::NoRoute { .. } => Self::NoRoute,
@@ -77,11 +77,11 @@ impl End {
     }
 }
 
-/// What the lock of a table guards.
+/// Counters under the lock of a table.
 #[derive(Debug)]
 pub(super) struct CallCounters {
     counters: Counters,
-    /// Removed with the table. None if there was no room for it: nobody's call fails because it is not shown.
+    /// Removed with the table. `None` if there was no room: no call fails for the sake of statistics.
     _file: Option<WrittenCounters>,
     writer: Arc<CountersWriter>,
     offered: Counter,
@@ -94,7 +94,7 @@ pub(super) struct CallCounters {
     times: Vec<Counter>,
 }
 
-/// What all backlogs of the route's callers have, each of which adds its part.
+/// Sums over all backlogs of the route's callers, each of which adds its changes.
 #[derive(Debug)]
 pub(crate) struct BacklogCounters {
     counters: Vec<SharedCounter>,
@@ -102,7 +102,7 @@ pub(crate) struct BacklogCounters {
 }
 
 impl BacklogCounters {
-    /// Raises or lowers each by the difference of what a backlog has and had.
+    /// Adds the difference between a backlog's current and previous values.
     pub(crate) fn change(&self, had: [u64; BACKLOG.len()], has: [u64; BACKLOG.len()]) {
         for ((counter, had), has) in self.counters.iter().zip(had).zip(has) {
             counter.add(has.wrapping_sub(had));
@@ -112,7 +112,7 @@ impl BacklogCounters {
 }
 
 impl CallCounters {
-    /// All at 0.
+    /// Creates the counters, all at 0.
     pub(super) fn create(route: &str, shown: &Shown) -> Result<(Self, BacklogCounters), RpcError> {
         let counters = RouteCounters::create(Side::Caller, route, 6 + ENDS.len() + BACKLOG.len())?;
         let add_all = |labels: &[&str]| labels.iter().map(|label| counters.add(label)).collect::<Result<Vec<_>, _>>();
@@ -146,7 +146,7 @@ impl CallCounters {
         Ok((made, backlog))
     }
 
-    /// A request is offered. Whether its time is to be taken.
+    /// Counts an offer. Returns whether to time it.
     #[inline]
     pub(super) fn offer(&self, one_way: bool) -> bool {
         let number = self.offered.get();
@@ -155,17 +155,17 @@ impl CallCounters {
             self.sent.add(1);
         }
         self.writer.changed();
-        // Multiples of the golden ratio are spread evenly, whatever is left out of them.
+        // Multiples of the golden ratio are spread evenly, whatever subset of them is timed.
         number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - TIMED_SHARE_POWER) == 0
     }
 
-    /// What is offered now is sent, and is followed to its end.
+    /// Counts the current offer as one-way and followed.
     #[cold]
     pub(super) fn send_followed(&self) {
         self.sent_followed.add(1);
     }
 
-    /// What was offered has ended; `took_ns` if its time was taken and it is a call's.
+    /// Counts an end; `took_ns` if it is a call that was timed.
     #[inline]
     pub(super) fn end(&self, end: End, took_ns: Option<u64>) {
         self.ends[end as usize].add(1);
@@ -175,25 +175,25 @@ impl CallCounters {
         self.writer.changed();
     }
 
-    /// What was offered is withdrawn from a copy that had taken it.
+    /// Counts a withdrawal from an instance that had taken the request.
     pub(super) fn withdraw(&self) {
         self.withdrawn.add(1);
         self.writer.changed();
     }
 
-    /// What was offered had begun where it is not answered any more.
+    /// Counts a request that had begun and will not be answered.
     pub(super) fn lose(&self) {
         self.lost.add(1);
         self.writer.changed();
     }
 
-    /// A call has ended that is not offered now.
+    /// Counts the end of a call that is not offered now.
     pub(super) fn end_unoffered(&self, end: End) {
         self.unoffered.add(1);
         self.end(end, None);
     }
 
-    /// What was sent is a call from now on, which has an end.
+    /// Counts a one-way request that is followed as a call from now on, and so has an end.
     pub(super) fn adopt(&self) {
         self.unoffered.add(1);
     }
@@ -203,12 +203,13 @@ impl CallCounters {
     }
 }
 
-/// The counts of one caller's calls that end before their route has a table; a route that nobody serves never has one.
+/// Counters of one caller's calls that ended before their route had a table; a route that is never served never has
+/// one.
 #[derive(Debug)]
 pub(crate) struct TablelessCounters(Mutex<CallCounters>);
 
 impl TablelessCounters {
-    /// All at 0.
+    /// Creates the counters, all at 0.
     pub(crate) fn create(route: &str, shown: &Shown) -> Result<Self, RpcError> {
         Ok(Self(Mutex::new(CallCounters::create(route, shown)?.0)))
     }
@@ -222,16 +223,16 @@ impl TablelessCounters {
     }
 }
 
-/// The counts of a process's calls of one route to other processes, of all its callers of the route together. Calls inside the process
-/// are counted where they are served: [`CopyStatistics`](crate::CopyStatistics).
+/// Counters of a process's calls of one route to other processes, summed over all its callers of the route. Calls
+/// within the process are counted where they are served: [`CopyStatistics`](crate::CopyStatistics).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallStatistics {
-    /// Offered to copies, each attempt, and what is sent without reply.
+    /// Attempts offered to instances, including one-way requests.
     pub offered: u64,
-    /// Of those: sent without reply. The ends of what went through a backlog are counted below.
+    /// One-way requests among `offered`. Ends of those that went through a backlog are counted below.
     pub sent: u64,
-    /// Offered and not ended: they wait for a copy, their handlers run, or their callers have not taken their replies.
+    /// Offered and not ended: waiting for an instance, being handled, or with a reply not taken yet.
     pub in_flight: u64,
     /// Replies.
     pub replied: u64,
@@ -251,34 +252,36 @@ pub struct CallStatistics {
     pub busy: u64,
     /// [`CallError::NoRoute`].
     pub no_route: u64,
-    /// Given up by their callers before they had ended, also while they waited for a slot or a copy; or ended with the domain.
+    /// Given up by their callers before the end, also while waiting for a slot or an instance; or ended with the
+    /// domain.
     pub cancelled: u64,
-    /// Offered again because their copy had died or left, as the policy says.
+    /// Retried because their instance had died or left, by the retry policy.
     pub retried: u64,
-    /// Gone on to other routes, where they are counted then.
+    /// Forwarded to other routes, where they are counted from then on.
     pub forwarded: u64,
-    /// Withdrawn from a copy that had taken them and lives: time-outs, calls that were given up (dropped, not the first of `first`, not in
-    /// time for `within`, or under way when the domain was closed), and those whose connection broke or whose key went to another copy.
+    /// Withdrawn from a living instance that had taken them: timeouts, cancelled calls (dropped, losers of `first`,
+    /// late for `within`, or under way when the domain was closed), and those whose connection broke or whose key moved
+    /// to another instance.
     pub withdrawn: u64,
-    /// Had begun at a copy that died or left before it answered, each attempt.
+    /// Attempts that had begun at an instance which died or left before it answered.
     pub lost: u64,
-    /// Have waited in a backlog ([`crate::CallerOptions::overflow`]), because there was no free slot.
+    /// Total requests that waited in a backlog ([`crate::CallerOptions::overflow`]) for want of a free slot.
     pub overflowed: u64,
-    /// Of those: wait there now.
+    /// Requests in a backlog now.
     pub in_backlog: u64,
-    /// Of those: lie on disk now.
+    /// Backlog requests on disk now.
     pub on_disk: u64,
-    /// Went to disk, in all.
+    /// Total requests that went to disk.
     pub spilled: u64,
-    /// Half of the calls took at most so long, from their making to their end, within 7 %, ns; of one call in sixteen, the first among
-    /// them. 0 before one has ended.
+    /// Median time of a call from start to end, within 7 %, ns; sampled from one call in sixteen, the first among them.
+    /// 0 before one has ended.
     pub p50_ns: u64,
-    /// 99 of 100 calls took at most so long, as above, ns.
+    /// 99th percentile of the same, ns.
     pub p99_ns: u64,
 }
 
 impl CallStatistics {
-    /// From the counters of one process and route, of one file or several.
+    /// Statistics from the counters of one process and route, in one file or several.
     pub(crate) fn of(counters: &Read) -> Self {
         let of = |label: &str| value(counters, label);
         let end = |end: End| of(ENDS[end as usize]);

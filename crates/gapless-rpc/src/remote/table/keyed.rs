@@ -1,53 +1,54 @@
-//! [`Keyed`]: requests of a key wait for one copy. One that takes none of them for a while gives them to the next copy of their order, and
-//! has them again once it takes.
+//! [`Keyed`]: requests with a key wait for one instance. An instance that takes none of them for a while loses its keys
+//! to the next one in the hash order, and gets them back once it takes requests again.
 //!
-//! Nobody looks while no request of a key waits: who offers one sets the time of the next look, and the I/O thread looks.
+//! There are no checks while no keyed request waits: an offer sets the time of the next check, and the I/O thread
+//! performs it.
 
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_log::claim::{ClaimState, ClaimWord};
 use gapless_wire::split_mix;
 
-/// A copy that has taken none of the requests of keys that wait for it for so long gives them away, ns.
+/// Time after which an instance that takes none of its keyed requests loses them, ns.
 const PATIENCE_NS: u64 = 100_000_000;
-/// Between two looks while requests of keys wait, ns.
+/// Interval between checks while keyed requests wait, ns.
 const LOOK_NS: u64 = 50_000_000;
-/// A copy that does not take is offered one request of its keys again after this time, ns.
+/// Interval after which such an instance is offered one request of its keys again, ns.
 const TRY_AGAIN_NS: u64 = 1_000_000_000;
-/// So long that request waits for it, ns.
+/// Time for which that request waits for it, ns.
 const TRIAL_NS: u64 = 20_000_000;
 
-/// The requests of keys that are under way.
+/// Keyed requests under way.
 #[derive(Debug)]
 pub(super) struct Keyed {
-    /// Of each slot.
+    /// One for each slot.
     requests: Box<[Request]>,
-    /// Of copies that requests of keys were offered to.
+    /// Instances that keyed requests were offered to.
     copies: Vec<Taking>,
-    /// When it is looked whether requests are taken, ns of the monotonic clock.
+    /// Time of the next check whether requests are taken, ns of the monotonic clock.
     look_ns: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Request {
     generation: u32,
-    /// The copy that it is offered to, 0 for none.
+    /// Instance that it is offered to, 0 for none.
     copy: u32,
-    /// ns of the monotonic clock.
+    /// Time of the offer, ns of the monotonic clock.
     offered_ns: u64,
     is_taken: bool,
 }
 
-/// Whether a copy takes what is offered to it.
+/// Record of whether an instance takes its requests.
 #[derive(Debug, Default)]
 struct Taking {
     copy: u32,
-    /// It gives its requests away: when it is tried again, ns of the monotonic clock.
+    /// Time of the next trial, ns of the monotonic clock; set while it has lost its keys.
     try_again_ns: Option<u64>,
-    /// It has taken a request of a key since the last look.
+    /// It has taken a keyed request since the last check.
     has_taken: bool,
-    /// The last look that knew of one that it had taken, ns of the monotonic clock.
+    /// Time of the last check that found a taken request, ns of the monotonic clock.
     taken_ns: u64,
-    /// The first request since then that was given up before it was taken was offered at this time, ns of the monotonic clock.
+    /// Time of offer of the first request since then that was given up before it was taken, ns of the monotonic clock.
     given_up_ns: Option<u64>,
 }
 
@@ -58,12 +59,12 @@ impl Taking {
     }
 }
 
-/// The copy that a request of a key is to be offered to.
+/// Instance that a keyed request is to be offered to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CopyOfKey {
     /// Its number, or 0 if there is none.
     pub(crate) copy: u32,
-    /// The I/O thread is to be told, which sleeps too long.
+    /// The I/O thread must be woken, because it sleeps too long.
     pub(crate) is_look_untold: bool,
 }
 
@@ -72,12 +73,12 @@ impl Keyed {
         Self { requests: vec![Request::default(); slots as usize].into(), copies: Vec::new(), look_ns: None }
     }
 
-    /// When it is looked next, ns of the monotonic clock.
+    /// Time of the next check, ns of the monotonic clock.
     pub(super) const fn look_ns(&self) -> Option<u64> {
         self.look_ns
     }
 
-    /// True if nobody would look so early.
+    /// Schedules a check. True if none was scheduled that early.
     fn look_by(&mut self, look_ns: u64) -> bool {
         let is_untold = self.look_ns.is_none_or(|known_ns| known_ns > look_ns);
         if is_untold {
@@ -86,12 +87,12 @@ impl Keyed {
         is_untold
     }
 
-    /// The copy that requests of this key go to, of those that take requests, each with its number and its identity: the one with the
-    /// greatest hash of key and identity (rendezvous hashing), so that only the keys of a copy that does not take them move.
+    /// Instance that owns a key, among the open ones with number and identity: the one with the greatest hash of key
+    /// and identity (rendezvous hashing), so that only the keys of an instance that does not take them move.
     pub(super) fn copy_of_key(&mut self, key: u64, open: impl Iterator<Item = (u32, u64)> + Clone) -> CopyOfKey {
         let key = split_mix::finish(key);
         let weight = |(_, identity): &(u32, u64)| split_mix::finish(key ^ identity);
-        // Where none takes, they wait for the first.
+        // If no instance takes requests, they wait for the first.
         let Some(first) = open.clone().max_by_key(weight) else {
             return CopyOfKey { copy: 0, is_look_untold: false };
         };
@@ -118,7 +119,7 @@ impl Keyed {
         CopyOfKey { copy: found.0, is_look_untold }
     }
 
-    /// A request of a key was offered to a copy.
+    /// Records a keyed request that was offered to an instance.
     pub(super) fn offered(&mut self, slot: u32, generation: u32, copy: u32) {
         if !self.copies.iter().any(|taking| taking.copy == copy) {
             self.copies.push(Taking { copy, ..Taking::default() });
@@ -127,8 +128,8 @@ impl Keyed {
         self.requests[slot as usize] = Request { generation, copy, offered_ns, is_taken: false };
     }
 
-    /// The request of a slot has ended. `was_taken`: a copy had it; `was_given_up`: none had, and its caller wants it no more. Whether
-    /// it was one of a key.
+    /// Records the end of a slot's request. `was_taken`: an instance had it; `was_given_up`: none had, and its caller
+    /// gave up. Returns whether the request had a key.
     pub(super) fn ended(&mut self, slot: u32, generation: u32, (was_taken, was_given_up): (bool, bool)) -> bool {
         let request = &mut self.requests[slot as usize];
         if request.copy == 0 || request.generation != generation {
@@ -145,13 +146,12 @@ impl Keyed {
         true
     }
 
-    /// A copy has gone, or comes anew.
+    /// Forgets an instance that has gone or is new.
     pub(super) fn forget(&mut self, copy: u32) {
         self.copies.retain(|taking| taking.copy != copy);
     }
 
-    /// Looks whether copies take the requests of their keys, if that is due. The slots of those that are to go to others, of which
-    /// some are `open`.
+    /// Performs the check if it is due. Returns the slots of requests that must go to another of the `open` instances.
     pub(super) fn look(
         &mut self,
         claim: impl Fn(u32) -> ClaimWord,
@@ -162,7 +162,7 @@ impl Keyed {
             return Vec::new();
         }
         let Self { requests, copies, .. } = self;
-        // Of each slot whose request waits: the copy, and since when.
+        // Waiting requests: slot, instance, and time of the offer.
         let mut waiting = Vec::new();
         for (slot, request) in (0..).zip(requests) {
             let Request { generation, copy, offered_ns, is_taken } = *request;

@@ -1,15 +1,17 @@
-//! [`RouteTable`]: the calling process's side of one route: its slots, its copies, and what is to be done when one dies.
+//! [`RouteTable`]: the calling process's side of one route: its slots, its instances, and the handling of an instance's
+//! death.
 //!
-//! A slot belongs to one call from [`RouteTable::offer`] until the call gives it back; only then may it be written again. One that
-//! a copy may still be writing to goes into quarantine instead, and is free when that copy has answered or its process is dead.
+//! A slot belongs to one call from [`RouteTable::offer`] until the call gives it back; only then may it be written
+//! again. A slot that an instance may still be writing to goes into quarantine, and is free when that instance has
+//! answered or its process is dead.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `copies` | copies come, change and go |
-//! | `counters` | what is counted |
-//! | `keyed` | a copy that does not take what waits for it gives its keys to the next |
-//! | `notices` | what the I/O thread does for calls that no thread waits for |
-//! | `state` | what the lock guards |
+//! | `copies` | arrival, state changes and departure of instances |
+//! | `counters` | statistics of calls |
+//! | `keyed` | moves keys away from an instance that does not take their requests |
+//! | `notices` | work of the I/O thread for calls without a waiting thread |
+//! | `state` | the state under the lock |
 
 mod copies;
 mod counters;
@@ -41,13 +43,13 @@ use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::time::Duration;
 
-/// Bytes of a slot's request and reply that keep their memory when it is free.
+/// Bytes of request and reply whose memory a free slot keeps.
 pub(super) const KEPT_BYTES: usize = 1 << 20;
 
-/// Bytes of a request that are copied into its slot with the table locked.
+/// Longest request that is copied into its slot under the lock, bytes.
 const COPIED_LOCKED_MAX: usize = 1024;
 
-/// Between two looks at slots in quarantine, when there is no other.
+/// Interval between checks of slots in quarantine, if nothing else triggers one.
 const QUARANTINE_LOOK: Duration = Duration::from_millis(1);
 
 /// The calling process's side of one route.
@@ -57,60 +59,60 @@ pub(crate) struct RouteTable {
     table: CallTable,
     state: Mutex<State>,
     slots: Box<[Slot]>,
-    /// Of the version that requests are offered in. Changed with the state locked.
+    /// Fingerprint of the version in which requests are offered. Changed under the lock of the state.
     request_fingerprint: AtomicU64,
     rewrite: Rewrite,
     has_taken_back: AtomicBool,
     has_forwarded: AtomicBool,
     pub(crate) backlog_counters: BacklogCounters,
-    /// The process that made it: a child of that process has neither its memory nor its locks.
+    /// Process that made it: a forked child has neither its memory nor its locks.
     made_by: ProcessMark,
 }
 
-/// What a slot's own call leaves for the reactor.
+/// Per-slot data that the call leaves for the reactor.
 #[derive(Debug, Default)]
 struct Slot {
     generation: AtomicU32,
-    /// Its request or its reply took more memory than a free slot keeps.
+    /// Its request or reply used more memory than a free slot keeps.
     is_long: AtomicBool,
     is_one_way: AtomicBool,
     task: Mutex<Option<Waker>>,
 }
 
 impl Slot {
-    /// Sets the task that is woken from now on. The one before is to be dropped, or woken, without a lock: a waker may run anything.
+    /// Sets the task to wake. Drop or wake the returned one without a lock: a waker may run arbitrary code.
     fn put_task(&self, task: Option<Waker>) -> Option<Waker> {
         std::mem::replace(&mut *self.task.lock().expect("nobody panics with the lock"), task)
     }
 }
 
-/// A request's slot, for as long as its call has it.
+/// Ownership of a slot by a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket {
     pub(crate) slot: u32,
     pub(crate) generation: u32,
-    /// It is a call of the route, and nothing that is asked of a copy itself.
+    /// It is a call of the route, not a query of an instance.
     pub(crate) is_counted: bool,
-    /// How long its call takes is counted.
+    /// The time of its call is measured.
     pub(crate) is_timed: bool,
 }
 
-/// The copy that may still write to the slot of a request.
+/// Instance that may still write to the slot of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Hold {
-    /// The withdrawal says it.
+    /// To be determined by the withdrawal.
     #[default]
     Unknown,
     Nobody,
-    /// Nobody: its copy has answered.
+    /// No instance: it has answered.
     Answered,
     Copy(u32),
-    /// A copy that has left, and at which it had begun.
+    /// An instance that has left, and at which the request had begun.
     Lost(u32),
 }
 
 impl Hold {
-    /// Withdraws a request that its caller no longer wants.
+    /// Withdraws a request that its caller has given up.
     fn of(claim: Claim<'_>, generation: u32) -> Self {
         let is_revoked = claim.load().is_revoked();
         match claim.withdraw(generation) {
@@ -121,12 +123,12 @@ impl Hold {
     }
 }
 
-/// Why a request cannot be offered.
+/// Reason why a request cannot be offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotOffered {
-    /// No copy takes requests of this route, or not the one that was asked for.
+    /// No instance takes requests of this route, or not the requested one.
     NoCopy,
-    /// Every slot is taken.
+    /// Every slot is in use.
     Full,
     /// Requests are offered in the version of this fingerprint.
     OtherVersion(u64),
@@ -134,28 +136,28 @@ pub(crate) enum NotOffered {
     Closed,
 }
 
-/// What a request is offered with, besides its bytes.
+/// Terms of an offer, apart from its bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RemoteOffer {
     pub(crate) header: RequestHeader,
-    /// The only copy that may take it, or 0.
+    /// Only instance that may take it, or 0.
     pub(crate) target: u32,
-    /// It may be offered before there is a copy.
+    /// It may be offered before there is an instance.
     pub(crate) precedes_copy: bool,
-    /// That copy is the one of its key.
+    /// The target owns its key.
     pub(crate) keyed: bool,
-    /// Nobody waits for its end.
+    /// One-way: no one awaits its end.
     pub(crate) one_way: bool,
-    /// Nobody waits for its reply, but a backlog follows it to its end.
+    /// One-way, but a backlog follows it to its end.
     pub(crate) is_followed: bool,
-    /// It comes from a backlog, for which some slots are kept.
+    /// It comes from a backlog, for which some slots are reserved.
     pub(crate) uses_reserve: bool,
     /// Its caller's place in the line, if it has waited.
     pub(crate) place: Option<PlaceInLine>,
 }
 
 impl RouteTable {
-    /// Its counts are `shown`.
+    /// Creates a table whose counters are published as `shown`.
     pub(crate) fn create(
         route: Arc<str>,
         shape: CallTableShape,
@@ -190,7 +192,7 @@ impl RouteTable {
         Locked(Some(self.state.lock().expect("nobody panics with the lock")))
     }
 
-    /// Takes a slot, writes the request into it and offers it. Its call has the slot until [`RouteTable::finish`].
+    /// Takes a slot, writes the request into it and offers it. The call owns the slot until [`RouteTable::finish`].
     pub(crate) fn offer(
         &self,
         mut offer: RemoteOffer,
@@ -203,10 +205,10 @@ impl RouteTable {
         let mut state = self.lock();
         let slot = self.take_slot(&mut state, &offer)?;
         crash_point("call_slot_taken");
-        // A long one is copied without the lock: others go on meanwhile.
+        // A long request is copied without the lock, so as not to block others.
         let is_short = user_headers.len() + payload.len() <= COPIED_LOCKED_MAX;
         let locked = is_short.then_some(state);
-        // Relaxed: written only by the owner of the slot, handed over under the lock.
+        // Relaxed: written only by the owner of the slot, and passed on under the lock.
         let generation = self.slots[slot as usize].generation.load(Ordering::Relaxed).wrapping_add(1);
         self.slots[slot as usize].generation.store(generation, Ordering::Relaxed);
         self.slots[slot as usize].is_one_way.store(offer.one_way, Ordering::Relaxed);
@@ -218,7 +220,7 @@ impl RouteTable {
         crash_point("call_request_written");
         let mut state = locked.unwrap_or_else(|| self.lock());
         if !offer.precedes_copy && !state.has_open_copy(offer.target) {
-            // It has gone while a long request was copied: nobody would ever revoke what only it may take.
+            // The instance has gone during the copy: a request targeted at it would never be revoked.
             self.free(&mut state, slot, generation);
             return Err(NotOffered::NoCopy);
         }
@@ -267,7 +269,7 @@ impl RouteTable {
             state.line.overtaken_by(offer.header.class);
         }
         if let Some(place) = offer.place {
-            // If a task still waits for it, that is woken: to drop it here could run what nobody knows.
+            // A task that still waits there is woken: dropping it here could run arbitrary code.
             let task = state.leave(place);
             state.woken_tasks.extend(task);
         }
@@ -280,8 +282,8 @@ impl RouteTable {
         if is_same { Ok(()) } else { Err(NotOffered::OtherVersion(fingerprint)) }
     }
 
-    /// Sleeps on this thread until there may be a slot or a copy for what offers this, or for `timeout`; may end early. It has a place
-    /// in the line from then on.
+    /// Blocks this thread until there may be a slot or an instance for the offer, or for `timeout`; may return early.
+    /// The offer has a place in the line from then on.
     pub(crate) fn wait_for_change(&self, offer: &mut RemoteOffer, timeout: Duration) {
         let mut state = self.lock();
         state.look_if_due();
@@ -290,8 +292,8 @@ impl RouteTable {
         if has_copy && state.has_free(offer) || state.is_closed {
             return;
         }
-        // Of requests that nobody waits for, the one in the middle: whoever answers it wakes this thread, and then half of their
-        // slots are free. One wake for many requests. Where others wait, it stands in line.
+        // Waits on the middle one of the one-way requests: its answer wakes this thread, and then about half of their
+        // slots are free. So there is one wake-up for many requests. If others wait, it enters the line instead.
         if has_copy
             && state.line.is_empty()
             && let Some(held) = state.one_way.get(state.one_way.len() / 2).copied()
@@ -307,21 +309,21 @@ impl RouteTable {
         state.call_next();
         drop(state);
         drop(before);
-        // Slots in quarantine become free without a word, so it looks now and then.
+        // Slots leave quarantine without a signal, so it looks from time to time.
         std::thread::park_timeout(if has_copy { timeout.min(QUARANTINE_LOOK) } else { timeout });
     }
 
-    /// A task wants to be woken when there may be a slot or a copy for what offers this. It has a place in the line from then on. True if
-    /// the I/O thread is to be told, which sleeps too long.
+    /// Has a task woken when there may be a slot or an instance for the offer, which has a place in the line from then
+    /// on. True if the I/O thread must be woken, because it sleeps too long.
     pub(crate) fn want_change(&self, task: &Waker, offer: &mut RemoteOffer) -> bool {
         let mut state = self.lock();
         state.look_if_due();
         let before = state.enter(offer, Some(task.clone()));
-        // One may have become free between the attempt and this.
+        // A slot may have become free since the attempt.
         self.sweep(&mut state);
         let middle = state.one_way.get(state.one_way.len() / 2).copied();
         let of_middle = middle.and_then(|held| self.slots[held.slot as usize].put_task(Some(task.clone())));
-        // It is woken by the answer to the one in the middle of the requests that nobody waits for, as threads are.
+        // The answer to the middle one of the one-way requests wakes it, as it does threads.
         if middle.is_some_and(|held| !self.table.claim(held.slot).want_notice(held.generation)) {
             self.sweep(&mut state);
         }
@@ -335,7 +337,7 @@ impl RouteTable {
         is_untold
     }
 
-    /// What offers this has a place in the line from now on, but looks by itself.
+    /// Gives the offer a place in the line without a wake-up; its caller polls.
     pub(crate) fn stand_in_line(&self, offer: &mut RemoteOffer) {
         let mut state = self.lock();
         state.look_if_due();
@@ -345,21 +347,21 @@ impl RouteTable {
         drop(before);
     }
 
-    /// It waits no more. If it was woken for a slot that it has not taken, the next is woken.
+    /// Leaves the line. If it was called for a slot that it has not taken, the next one is called.
     pub(crate) fn leave_line(&self, place: PlaceInLine) {
         let task = self.lock().leave(place);
-        // Without the lock: with a task may go what waits itself.
+        // Without the lock: dropping a task may drop another waiting call.
         drop(task);
     }
 
-    /// From now on a quarter of the slots, at least one, is kept for what comes from backlogs: calls whose callers do not look at
-    /// their replies hold none of them.
+    /// Reserves a quarter of the slots, at least one, for backlogs, so that calls whose callers do not poll cannot hold
+    /// all of them.
     pub(crate) fn keep_reserve(&self) {
         self.lock().reserve = (self.table.shape().slots() as usize / 4).max(1);
     }
 
-    /// The call has seen the end of its request: its slot is free, or goes into quarantine.
-    /// `has_task`: it had asked for a notice. `took_ns`: the time of the whole call, if it is to be counted.
+    /// Frees the slot of a finished request, or puts it into quarantine. `has_task`: it had asked for a notice.
+    /// `took_ns`: time of the whole call, if it is to be counted.
     pub(crate) fn finish(&self, ticket: Ticket, has_task: bool, hold: Hold, (end, took_ns): (End, Option<u64>)) {
         if !self.made_by.is_here() {
             return;
@@ -406,16 +408,16 @@ impl RouteTable {
         state.call_next();
     }
 
-    /// The request or the reply of a slot is long.
+    /// Notes that the request or the reply of a slot is long.
     pub(super) fn note_long(&self, slot: u32) {
-        // Relaxed: handed over with the slot, under the lock.
+        // Relaxed: passed on with the slot, under the lock.
         self.slots[slot as usize].is_long.store(true, Ordering::Relaxed);
     }
 
-    /// Gives memory of long payloads back, of a slot that nobody reads or writes any more.
+    /// Releases the memory of long payloads, of a slot that no one reads or writes any more.
     fn release_pages(&self, slot: u32) {
         let is_long = &self.slots[slot as usize].is_long;
-        // Relaxed: as in `note_long`.
+        // Relaxed: see `note_long`.
         if !is_long.load(Ordering::Relaxed) {
             return;
         }
@@ -425,8 +427,8 @@ impl RouteTable {
         }
     }
 
-    /// Frees what is over: requests that nobody waits for, and slots in quarantine. Of the former, those that go on to other routes
-    /// wait for [`RouteTable::take_forwarded`].
+    /// Frees ended one-way requests and slots in quarantine. One-way requests that were forwarded wait for
+    /// [`RouteTable::take_forwarded`].
     fn sweep(&self, state: &mut State) {
         let quarantine = std::mem::take(&mut state.quarantine);
         for held in quarantine {
@@ -458,7 +460,7 @@ impl RouteTable {
                     }
                     self.free(state, held.slot, held.generation);
                 } else {
-                    // It has not begun, so it may be offered again without harm; to its copy, if that is there still.
+                    // It has not begun, so a retry is safe; at the same instance if that is still there.
                     let is_meant = seen.state() == Some(ClaimState::Offered) && state.has_open_copy(seen.holder());
                     self.offer_again(state, held, if is_meant { seen.holder() } else { 0 });
                 }
@@ -467,20 +469,20 @@ impl RouteTable {
             }
         }
         if !state.outdated.is_empty() {
-            // Release: as in `set_request_fingerprint`.
+            // Release: pairs with the Acquire in `give_notices`.
             self.has_taken_back.store(true, Ordering::Release);
         }
     }
 
-    /// Offers what stands in a slot once more, to the copy `target`, or to any (0). What is of another version by now waits for
-    /// [`RouteTable::offer_outdated`].
+    /// Offers the content of a slot again, to the instance `target` or to any (0). A request in an outdated version
+    /// waits for [`RouteTable::offer_outdated`].
     fn offer_again(&self, state: &mut State, held: Held, target: u32) {
         let (mut user_headers, mut payload) = (Vec::new(), Vec::new());
         match self.table.read_back(held.slot, held.generation, &mut user_headers, &mut payload) {
             Some(header) if header.fingerprint == self.request_fingerprint() => {
                 self.offer_held(state, (held, target), header, (&user_headers, &payload));
             }
-            // Also what a mad process has written over: there it is dropped.
+            // Also a request that a faulty process has overwritten; it is dropped there.
             _ => state.outdated.push((held, target)),
         }
     }
@@ -507,8 +509,8 @@ impl RouteTable {
         state.one_way.push(Held { generation, attempt, ..held });
     }
 
-    /// I/O thread, the only one: offers again what must be written in another version first. That is the application's affair, so it
-    /// is done without the lock.
+    /// Offers outdated requests again, in the current version; only the I/O thread calls this. The rewrite runs
+    /// application code, so it runs without the lock.
     #[cold]
     fn offer_outdated(&self) {
         let mut state = self.lock();
@@ -523,7 +525,7 @@ impl RouteTable {
             });
             state = self.lock();
             if self.request_fingerprint() != fingerprint {
-                // Yet another meanwhile.
+                // The version has changed again meanwhile.
                 continue;
             }
             state.outdated.retain(|(other, _)| other.slot != held.slot);
@@ -541,10 +543,10 @@ impl RouteTable {
         }
     }
 
-    /// The payload of a request in the version of one fingerprint, in that of another.
+    /// Rewrites the payload of a request from one version into another, by fingerprints.
     ///
     /// # Errors
-    /// Why there is none, in a sentence.
+    /// The reason, as a sentence.
     #[cold]
     pub(crate) fn rewritten(
         &self,
@@ -557,7 +559,7 @@ impl RouteTable {
         Ok(rewritten)
     }
 
-    /// Whether a request of such lengths, bytes, has room in a slot, or why not.
+    /// Checks that a request of these lengths, bytes, fits into a slot.
     pub(crate) fn check_request(&self, headers_length: usize, payload_length: usize) -> Result<(), String> {
         let shape = self.table.shape();
         if shape.has_room(headers_length, payload_length) {

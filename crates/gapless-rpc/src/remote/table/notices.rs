@@ -1,4 +1,4 @@
-//! What the I/O thread does for calls that no thread waits for: it tells tasks of answers, of lost calls, and of time-outs.
+//! Work of the I/O thread for calls without a waiting thread: it wakes tasks for answers, lost calls and timeouts.
 
 use super::state::Held;
 use super::{End, RouteTable, Ticket};
@@ -9,11 +9,11 @@ use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
 
-/// So many deadlines of a slot, of calls that have mostly ended, are kept before those that are over are looked for.
+/// Deadlines per slot, most of them of ended calls, before the ended ones are removed.
 const DEADLINES_PER_SLOT: usize = 4;
 
 impl RouteTable {
-    /// The task is woken at the call's end; it takes the place of the one before. False if there is something to be seen already.
+    /// Has the task woken at the call's end, instead of the previous task. False if there is something to see already.
     pub(crate) fn want_notice(&self, ticket: Ticket, task: Waker) -> bool {
         let slot = &self.slots[ticket.slot as usize];
         drop(slot.put_task(Some(task)));
@@ -28,14 +28,15 @@ impl RouteTable {
         self.slots[slot as usize].put_task(None).into_iter().for_each(foreign::wake);
     }
 
-    /// I/O thread: its eventfd was written, or it is about to sleep: gives notice of every answer, and rings
-    /// another copy if one could not take what it was rung for. True if there was anything.
+    /// I/O thread, after a write of its eventfd or before a sleep: wakes the callers of all answers, and rings another
+    /// instance if one could not take what it was rung for. True if there was any work.
     pub(crate) fn give_notices(&self) -> bool {
         let (mut is_any, mut is_any_sent) = (self.table.take_untaken(), false);
         if is_any {
             self.lock().ring(0);
         }
-        // Acquire: as in `set_request_fingerprint`. A look first, so that the line stays shared.
+        // Acquire: pairs with the Release in `set_request_fingerprint`. Loaded first, so that the cache line stays
+        // shared.
         if self.has_taken_back.load(Ordering::Relaxed) && self.has_taken_back.swap(false, Ordering::Acquire) {
             is_any = true;
             self.notice_taken_back();
@@ -47,7 +48,7 @@ impl RouteTable {
                 done &= done - 1;
                 is_any = true;
                 if slot < self.table.shape().slots() {
-                    // Relaxed: it was stored before its slot was offered.
+                    // Relaxed: stored before its slot was offered.
                     is_any_sent |= self.slots[slot as usize].is_one_way.load(Ordering::Relaxed);
                     self.notice(slot);
                 }
@@ -59,13 +60,13 @@ impl RouteTable {
         is_any
     }
 
-    /// Whether requests that nobody waits for are to go on to other routes.
+    /// Reports whether one-way requests were forwarded to other routes.
     pub(crate) fn has_forwarded(&self) -> bool {
         // Acquire: pairs with the Release in `sweep`.
         self.has_forwarded.load(Ordering::Acquire)
     }
 
-    /// Those requests: each is a call from now on.
+    /// Takes those requests: each is a call from now on.
     #[cold]
     pub(crate) fn take_forwarded(&self) -> Vec<Ticket> {
         let mut state = self.lock();
@@ -76,7 +77,7 @@ impl RouteTable {
         forwarded
     }
 
-    /// What was taken back is offered again: at once what nobody waits for, the rest by its callers.
+    /// Has requests that were taken back offered again: one-way requests at once, the others by their callers.
     #[cold]
     fn notice_taken_back(&self) {
         let mut state = self.lock();
@@ -87,19 +88,20 @@ impl RouteTable {
         taken_back.into_iter().for_each(|slot| self.notice(slot));
     }
 
-    /// The deadline of a call that no thread waits for. True if it comes before all others, so the I/O thread sleeps too long.
+    /// Notes the deadline of a call without a waiting thread. True if it is the first one, so that the I/O thread
+    /// sleeps too long.
     pub(crate) fn note_deadline(&self, ticket: Ticket, deadline_ns: u64) -> bool {
         let mut state = self.lock();
         let is_first = state.deadlines.peek().is_none_or(|Reverse((first, ..))| deadline_ns < *first);
         if state.deadlines.len() >= DEADLINES_PER_SLOT * self.slots.len() {
-            // Calls that have ended leave theirs behind, which may be due in an hour only.
+            // Ended calls leave their deadlines, which may be due much later.
             state.deadlines.retain(|Reverse((_, slot, generation))| self.is_under_way(*slot, *generation));
         }
         state.deadlines.push(Reverse((deadline_ns, ticket.slot, ticket.generation)));
         is_first
     }
 
-    /// I/O thread: gives notice to calls whose time is over; when the next one is.
+    /// I/O thread: wakes expired calls. Returns the time of the next deadline.
     pub(crate) fn expire(&self) -> Option<u64> {
         let now_ns = monotonic_ns();
         let mut expired = Vec::new();
@@ -115,7 +117,7 @@ impl RouteTable {
                 expired.push(slot);
             }
         };
-        // Tasks that wait for a slot or a copy have deadlines, too, and slots in quarantine become free without a word.
+        // Tasks that wait for a slot or an instance also have deadlines, and slots leave quarantine without a signal.
         state.look_if_due();
         let given_away = self.give_keys_away(&mut state, now_ns);
         let next_ns = next_ns.into_iter().chain(state.tell_look_ns()).chain(state.keyed.look_ns()).min();
@@ -125,27 +127,27 @@ impl RouteTable {
         next_ns
     }
 
-    /// Whether a call still has the slot.
+    /// Reports whether a call still has the slot.
     fn is_under_way(&self, slot: u32, generation: u32) -> bool {
-        // Relaxed: it changes under the lock only, or where its slot's state says that it is another call's.
+        // Relaxed: changes only under the lock, or when the slot's state shows another call.
         self.slots[slot as usize].generation.load(Ordering::Relaxed) == generation
             && self.table.claim(slot).load().state() != Some(ClaimState::Free)
     }
 
-    /// I/O thread: when it is to call [`RouteTable::expire`] next, ns of the monotonic clock.
+    /// I/O thread: time of the next call of [`RouteTable::expire`], ns of the monotonic clock.
     pub(crate) fn next_deadline_ns(&self) -> Option<u64> {
         let mut state = self.lock();
         let first_ns = state.deadlines.peek().map(|Reverse((deadline_ns, ..))| *deadline_ns);
         first_ns.into_iter().chain(state.tell_look_ns()).chain(state.keyed.look_ns()).min()
     }
 
-    /// A call has ended that is not offered now.
+    /// Counts the end of a call that is not offered now.
     #[cold]
     pub(crate) fn count_unoffered(&self, end: End) {
         self.lock().counters.end_unoffered(end);
     }
 
-    /// Whether every request that nobody waits for is answered, or lost.
+    /// Reports whether every one-way request is answered or lost.
     pub(crate) fn has_ended(&self) -> bool {
         let mut state = self.lock();
         self.sweep(&mut state);
@@ -153,18 +155,18 @@ impl RouteTable {
         is_empty || state.is_closed
     }
 
-    /// What is counted of its calls, by labels.
+    /// Counters of its calls, by labels.
     pub(crate) fn counted(&self) -> Vec<(String, u64)> {
         self.lock().counters.values()
     }
 
-    /// Deadlines that are kept.
+    /// Number of kept deadlines.
     #[cfg(test)]
     pub(crate) fn deadlines(&self) -> usize {
         self.lock().deadlines.len()
     }
 
-    /// Slots that are free, in quarantine, and of requests that nobody waits for.
+    /// Number of slots that are free, in quarantine, and of one-way requests.
     #[cfg(test)]
     pub(crate) fn slots(&self) -> (usize, usize, usize) {
         let mut state = self.lock();

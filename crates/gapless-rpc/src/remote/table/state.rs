@@ -1,4 +1,4 @@
-//! The state behind the lock of a table: free slots, copies, calls that wait. It knows nothing of the calls themselves.
+//! State under the lock of a table: free slots, instances, waiting calls. It has no knowledge of the calls themselves.
 
 use super::RemoteOffer;
 use super::counters::CallCounters;
@@ -18,49 +18,49 @@ use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, MutexGuard};
 use std::task::Waker;
 
-/// Between two looks of what cannot be offered: who waits for a slot or a copy is woken after this time at the latest, ns.
+/// Interval between checks for calls that wait for a slot or an instance, ns.
 pub(crate) const LOOK_NS: u64 = 10_000_000;
 
-/// What the lock of a table guards.
+/// State under the lock of a table.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) free: Vec<u32>,
     pub(super) rings: OfferRings,
     pub(super) copies: Vec<AttachedCopy>,
-    /// The greatest number of a copy that may have claimed.
+    /// Greatest number of an instance that may have claimed.
     pub(super) last_number: u32,
-    /// Copies whose processes are dead, as long as a slot names them.
+    /// Instances whose processes are dead, as long as a slot names them.
     pub(super) dead: Vec<u32>,
     pub(super) next_copy: usize,
-    /// No ordinary copy is open, and a copy that stands for instances elsewhere is: what any copy may take is for one of those.
+    /// Only stand-ins are open, no ordinary instance: untargeted requests go to a stand-in.
     pub(super) needs_stand_in: bool,
     pub(super) quarantine: Vec<Held>,
-    /// Requests that nobody waits for, oldest first.
+    /// One-way requests, oldest first.
     pub(super) one_way: Vec<Held>,
-    /// Of them: those that are offered again, to these copies, once they are written in another version.
+    /// One-way requests to be offered again, to these instances, once they are rewritten in another version.
     pub(super) outdated: Vec<(Held, u32)>,
-    /// Those of them that their handlers have sent on to other routes.
+    /// One-way requests that their handlers have forwarded to other routes.
     pub(super) forwarded: Vec<Held>,
-    /// Deadlines of calls that no thread waits for; those that are over are dropped when they come up.
+    /// Deadlines of calls without a waiting thread; those of ended calls are dropped when they come up.
     pub(super) deadlines: BinaryHeap<Reverse<(u64, u32, u32)>>,
-    /// Slots whose offers were taken back, of which no notice was given yet.
+    /// Slots whose offers were taken back, and whose callers have not been woken yet.
     pub(super) taken_back: Vec<u32>,
     pub(super) keyed: Keyed,
     pub(super) is_closed: bool,
-    /// The calls that wait for a slot.
+    /// Calls that wait for a slot.
     pub(super) line: Line,
-    /// The calls that wait for a copy, by their places in the line.
+    /// Calls that wait for an instance, by their places in the line.
     waiting_for_copy: BTreeMap<PlaceInLine, Waker>,
     /// Backlogs, which wait for either.
     waiting_backlogs: BTreeMap<PlaceInLine, Waker>,
     last_place: PlaceInLine,
-    /// When those are woken that wait now, whatever has changed, ns of the monotonic clock.
+    /// Time at which all waiting calls are woken unconditionally, ns of the monotonic clock.
     next_look_ns: u64,
-    /// When the I/O thread looks, as it was told; `None` if it was not, or has looked since.
+    /// Next check that the I/O thread knows of; `None` if it knows of none, or has checked since.
     told_look_ns: Option<u64>,
-    /// How many slots are free for backlogs only.
+    /// Number of free slots reserved for backlogs.
     pub(super) reserve: usize,
-    /// Those that are woken when the state is unlocked: tasks of this process, and of copies.
+    /// Woken when the state is unlocked: tasks of this process, and of instances.
     pub(super) woken_tasks: Vec<Waker>,
     rung: Vec<Arc<OwnedFd>>,
     pub(super) counters: CallCounters,
@@ -74,7 +74,7 @@ pub(super) struct Held {
     pub(super) attempt: u8,
 }
 
-/// A copy as its callers see it.
+/// An instance as its callers see it.
 #[derive(Debug)]
 pub(super) struct AttachedCopy {
     pub(super) number: u32,
@@ -82,7 +82,7 @@ pub(super) struct AttachedCopy {
     pub(super) bell: Bell,
     pub(super) eventfd: Arc<OwnedFd>,
     pub(super) state: CopyState,
-    /// Instances elsewhere that it stands for; none for an ordinary copy.
+    /// Instances elsewhere that it stands for; empty for an ordinary instance.
     pub(super) stands_for: Arc<[Instance]>,
 }
 
@@ -95,7 +95,7 @@ impl AttachedCopy {
         self.state == CopyState::Open
     }
 
-    /// Wakes a worker that sleeps; false if none does that was not woken already. What wakes tasks goes into `rung`.
+    /// Wakes a sleeping worker; false if all are awake or woken already. Eventfds that wake tasks go into `rung`.
     fn ring(&self, rung_tasks: &mut Vec<Arc<OwnedFd>>) -> bool {
         let rung = self.bell.ring();
         if rung == Rung::Task {
@@ -105,19 +105,19 @@ impl AttachedCopy {
     }
 }
 
-/// Whether a copy takes requests.
+/// Whether an instance takes requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CopyState {
-    /// It takes requests.
+    /// Takes requests.
     Open,
-    /// It takes none for now.
+    /// Takes none for now.
     Suspended,
-    /// It takes none any more, and finishes what it has.
+    /// Takes none any more, and finishes what it has.
     Draining,
 }
 
-/// The state, locked. Tasks that are to be woken are woken when it is unlocked: nobody knows what an executor does then, and waking
-/// another process is a system call.
+/// The locked state. Tasks are woken when it is unlocked, because an executor may do anything then, and waking another
+/// process is a system call.
 pub(super) struct Locked<'a>(pub(super) Option<MutexGuard<'a, State>>);
 
 const UNTIL_DROPPED: &str = "it is locked until it is dropped";
@@ -176,29 +176,30 @@ impl State {
         }
     }
 
-    /// Whether a copy may still write to what it has claimed. One whose connection has ended may: only its process's death ends that.
+    /// Reports whether an instance may still write to what it has claimed. The end of its connection does not prevent
+    /// that, only the death of its process.
     pub(super) fn is_alive(&self, number: u32) -> bool {
         (1..=self.last_number).contains(&number) && !self.dead.contains(&number)
     }
 
-    /// The copies that take requests now.
+    /// Instances that take requests now.
     pub(super) fn open_copies(&self) -> impl Iterator<Item = &AttachedCopy> {
         self.copies.iter().filter(|copy| copy.is_open())
     }
 
-    /// The copy that requests of this key go to.
+    /// Instance that owns a key.
     pub(super) fn copy_of_key(&mut self, key: u64) -> CopyOfKey {
         self.keyed.copy_of_key(key, open_instances(&self.copies))
     }
 
-    /// To be called after each change of the copies. True if what any copy may take is for a stand-in from now on.
+    /// Must be called after each change of the instances. True if untargeted requests go to a stand-in from now on.
     pub(super) fn copies_changed(&mut self) -> bool {
         let is_open = |is_stand_in| self.copies.iter().any(|copy| copy.is_open() && copy.is_stand_in() == is_stand_in);
         self.needs_stand_in = is_open(true) && !is_open(false);
         self.needs_stand_in
     }
 
-    /// The copy that alone may take what is offered to `target`: where any (0) may, and only stand-ins are open, the next of those.
+    /// Resolves the target of an offer: any (0) becomes the next stand-in if only stand-ins are open.
     #[inline]
     pub(super) fn target_of(&mut self, target: u32) -> u32 {
         if target == 0 && self.needs_stand_in { self.next_stand_in() } else { target }
@@ -215,14 +216,14 @@ impl State {
         })
     }
 
-    /// Whether a copy takes requests, now or when it is resumed; the copy `target`, or any (0).
+    /// Reports whether an instance takes requests, now or after a resume: the one named `target`, or any (0).
     pub(super) fn has_open_copy(&self, target: u32) -> bool {
         let is_open = |copy: &AttachedCopy| matches!(copy.state, CopyState::Open | CopyState::Suspended);
         self.copies.iter().any(|copy| is_open(copy) && (target == 0 || copy.number == target))
     }
 
-    /// What offers this waits for a slot or a copy from now on, and is woken when there may be one; it keeps its place. The task that
-    /// it takes the place of is to be dropped without the lock.
+    /// Registers a wait for a slot or an instance, with a wake-up when there may be one; keeps an earlier place. Drop
+    /// the returned task, which was replaced, without the lock.
     pub(super) fn enter(&mut self, offer: &mut RemoteOffer, task: Option<Waker>) -> Option<Waker> {
         if self.look_ns().is_none() {
             self.next_look_ns = monotonic_ns() + LOOK_NS;
@@ -242,7 +243,7 @@ impl State {
         before.or(task.and_then(|task| self.waiting_for_copy.insert(place, task)))
     }
 
-    /// It waits no more. Its task is to be dropped without the lock.
+    /// Ends a wait. Drop the returned task without the lock.
     pub(super) fn leave(&mut self, place: PlaceInLine) -> Option<Waker> {
         let (was_called, task) = self.line.leave(place);
         let Self { waiting_for_copy, waiting_backlogs, .. } = self;
@@ -254,7 +255,7 @@ impl State {
         task
     }
 
-    /// Whether there is a slot for what offers this: one that is kept for nobody else.
+    /// Reports whether there is a slot for the offer that is not kept for another caller.
     pub(super) fn has_free(&self, offer: &RemoteOffer) -> bool {
         let (free, kept) = (self.free.len(), self.line.kept_from(offer.header.class));
         match offer.place {
@@ -264,7 +265,7 @@ impl State {
         }
     }
 
-    /// Slots are free: those are woken whose turn it is.
+    /// Wakes waiting calls in order, as long as slots are free.
     pub(super) fn call_next(&mut self) {
         if !self.free.is_empty()
             && let Some((_, backlog)) = self.waiting_backlogs.pop_first()
@@ -278,7 +279,7 @@ impl State {
         }
     }
 
-    /// Everybody who waits is to look.
+    /// Wakes all waiting calls.
     pub(super) fn wake_waiting(&mut self) {
         let Self { line, waiting_for_copy, waiting_backlogs, woken_tasks, .. } = self;
         line.wake(woken_tasks);
@@ -286,24 +287,25 @@ impl State {
         woken_tasks.extend(std::mem::take(waiting_for_copy).into_values());
     }
 
-    /// When those that wait are to be looked at, ns of the monotonic clock; `None` if nobody waits. Their deadlines are no slot's.
+    /// Time of the next check, ns of the monotonic clock; `None` if no call waits. Deadlines of waiting calls belong to
+    /// no slot.
     pub(super) fn look_ns(&self) -> Option<u64> {
         let is_any = !self.line.is_empty() || !self.waiting_for_copy.is_empty() || !self.waiting_backlogs.is_empty();
         is_any.then_some(self.next_look_ns)
     }
 
-    /// What the I/O thread is told of the next look.
+    /// Returns the next check to the I/O thread and records that it knows of it.
     pub(super) fn tell_look_ns(&mut self) -> Option<u64> {
         self.told_look_ns = self.look_ns();
         self.told_look_ns
     }
 
-    /// Whether the I/O thread sleeps without a thought of who waits.
+    /// Reports whether the I/O thread sleeps past the next check.
     pub(super) fn is_look_untold(&self) -> bool {
         self.told_look_ns.is_none_or(|told_ns| told_ns > self.next_look_ns) && self.look_ns().is_some()
     }
 
-    /// Looks at those that wait, if that is due: the I/O thread does, and who comes to wait.
+    /// Performs the check if it is due; called by the I/O thread and by each new waiting call.
     pub(super) fn look_if_due(&mut self) {
         let Some(look_ns) = self.look_ns() else { return };
         let now_ns = monotonic_ns();
@@ -313,19 +315,19 @@ impl State {
         self.next_look_ns = now_ns + LOOK_NS;
         self.line.look(&mut self.woken_tasks);
         self.wake_waiting();
-        // Slots that were kept for who has not come are others' now.
+        // Slots kept for calls that have not come go to others now.
         self.call_next();
     }
 
-    /// Wakes one sleeping worker of one copy that may take what was offered.
+    /// Wakes one sleeping worker of one instance that may take the offer.
     pub(super) fn ring(&mut self, target: u32) {
-        // SeqCst: pairs with the fence in `Bell::park`: whoever goes to sleep now sees the offer.
+        // SeqCst: pairs with the fence in `Bell::park`: a worker that goes to sleep now sees the offer.
         fence(Ordering::SeqCst);
         let count = self.copies.len();
         for step in 0..count {
             let index = (self.next_copy + step) % count;
             let copy = &self.copies[index];
-            // One that stands for others takes what is for it alone.
+            // A stand-in takes only targeted requests.
             let is_meant = if target == 0 { !copy.is_stand_in() } else { copy.number == target };
             if copy.is_open() && is_meant && copy.bell.is_anyone_idle() && copy.ring(&mut self.rung) {
                 self.next_copy = index + 1;
@@ -334,14 +336,15 @@ impl State {
         }
     }
 
-    /// A call was withdrawn that a copy has: a handler may wait for that.
+    /// Signals the withdrawal of a call to its instance, whose handler may wait for that.
     pub(super) fn tell_of_withdrawal(&mut self, number: u32) {
         let Self { copies, rung, .. } = self;
         let told = copies.iter().find(|copy| copy.number == number && copy.bell.has_watchers());
         rung.extend(told.map(|copy| Arc::clone(&copy.eventfd)));
     }
 
-    /// Wakes a sleeping worker of every copy: one that was rung for an offer may have gone, or stopped, before it took it.
+    /// Wakes a sleeping worker of every instance: one that was rung for an offer may have gone or stopped before it
+    /// took it.
     pub(super) fn ring_all(&mut self) {
         for copy in self.copies.iter().filter(|copy| copy.is_open()) {
             copy.ring(&mut self.rung);
@@ -349,7 +352,7 @@ impl State {
     }
 }
 
-/// The instances that take requests now, here and elsewhere: the number of the copy of each, and its identity.
+/// Instances that take requests now, here and elsewhere: the number to address each, and its identity.
 fn open_instances(copies: &[AttachedCopy]) -> impl Iterator<Item = (u32, u64)> + Clone {
     copies.iter().filter(|copy| copy.is_open()).flat_map(|copy| {
         let own = Some(copy.identity).filter(|_| !copy.is_stand_in());
