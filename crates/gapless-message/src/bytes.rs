@@ -1,8 +1,8 @@
-//! Bytes and nothing as messages: what they mean is the application's.
+//! Bytes and `()` as messages; the application gives the bytes their meaning.
 
 use super::{Encoding, Message, MessageError};
 
-/// What a short message may keep of a buffer.
+/// Unused buffer capacity that a short message may keep, bytes.
 const SPARE_BYTES_MAX: usize = 512;
 
 impl Message for Vec<u8> {
@@ -27,7 +27,7 @@ impl Message for Vec<u8> {
         Some(self)
     }
 
-    /// The buffer is the message, unless the message would keep much more memory than it needs.
+    /// Keeps the buffer, unless it has much more capacity than needed.
     fn decode_owned(version: u32, bytes: &mut Vec<u8>) -> Result<Self, MessageError> {
         let is_much = bytes.capacity() / 2 > bytes.len() + SPARE_BYTES_MAX;
         if version == Self::VERSION && !is_much { Ok(std::mem::take(bytes)) } else { Self::decode_as(version, bytes) }
@@ -37,7 +37,7 @@ impl Message for Vec<u8> {
         self
     }
 
-    /// A text if they are UTF-8, else an array of numbers.
+    /// A JSON string if the bytes are UTF-8, else an array of numbers.
     fn to_json(&self) -> Result<Vec<u8>, MessageError> {
         let json = match std::str::from_utf8(self) {
             Ok(text) => serde_json::to_vec(text),
@@ -46,7 +46,7 @@ impl Message for Vec<u8> {
         json.map_err(|error| MessageError::of::<Self>(error.to_string()))
     }
 
-    /// From a text or an array of numbers; `null` is no bytes.
+    /// From a string or an array of numbers; `null` means no bytes.
     fn from_json(text: &[u8]) -> Result<Self, MessageError> {
         if text.trim_ascii() == b"null" {
             return Ok(Self::new());
@@ -86,7 +86,7 @@ impl Message for () {
         Ok(b"null".to_vec())
     }
 
-    /// From `null`, or from no text at all.
+    /// From `null`, or from empty text.
     fn from_json(text: &[u8]) -> Result<Self, MessageError> {
         if text.trim_ascii().is_empty() || text.trim_ascii() == b"null" {
             return Ok(());

@@ -1,41 +1,42 @@
-//! [`TypeKey`]: what a caller and a copy compare of a message's type, and [`TypeDescription`]: what one tells the other of it.
+//! [`TypeKey`]: the properties of a message type that caller and instance compare, and [`TypeDescription`]: their form
+//! on the wire.
 
 use super::difference::Shapes;
 use super::version::OLDER_MAX;
 use super::{Encoding, Message, MessageError, OlderVersion, rewritten};
 use std::borrow::Cow;
 
-/// Makes of the bytes of a message in the version of one fingerprint those in that of another.
+/// Converts an encoded message from the version of one fingerprint to that of another.
 pub type Rewrite = fn((u64, u64), &[u8]) -> Result<Vec<u8>, MessageError>;
 
-/// What a caller and a copy compare of a type.
+/// Properties of a type that caller and instance compare.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TypeKey {
-    /// Its name.
+    /// Name of the type.
     pub name: Cow<'static, str>,
-    /// A number that differs when its shape does; 0 is not compared.
+    /// Hash of the type's shape; 0 is not compared.
     pub fingerprint: u64,
-    /// How it is encoded.
+    /// Encoding between processes.
     pub encoding: Encoding,
-    /// Which version of it this program was built with.
+    /// Version that this program was built with.
     pub version: u32,
-    /// Older versions that it reads and writes, too, the newest first.
+    /// Older versions that it also reads and writes, newest first.
     pub older: Vec<OlderVersion>,
-    /// What is done with it where its type is not known.
+    /// Functions of the type, if this program knows it.
     pub functions: Functions,
 }
 
-/// Functions of a type, which are the same for all of one shape.
+/// Functions of a type, the same for all types of one shape.
 #[derive(Clone, Copy, Debug)]
 pub enum Functions {
-    /// Those of a type of this program.
+    /// A type of this program.
     Known {
         /// [`rewritten`].
         rewrite: Rewrite,
         /// [`Message::shape`].
         shape: fn() -> String,
     },
-    /// None: the type is another program's, and known by its description alone.
+    /// A type of another program, known only by its description.
     Described,
 }
 
@@ -52,7 +53,7 @@ impl std::hash::Hash for Functions {
 }
 
 impl TypeKey {
-    /// That of a message.
+    /// Key of a message.
     #[must_use]
     pub fn of<M: Message>() -> Self {
         Self {
@@ -65,7 +66,7 @@ impl TypeKey {
         }
     }
 
-    /// That of a type that another program has described: no version of it can be made into another here.
+    /// Key of a type that another program has described; its versions cannot be converted here.
     #[must_use]
     pub fn described(description: TypeDescription) -> Self {
         let TypeDescription { name, fingerprint, encoding, version } = description;
@@ -73,14 +74,14 @@ impl TypeKey {
         Self { name, fingerprint, encoding, version, older, functions }
     }
 
-    /// As the other side is told.
+    /// Description for the other side.
     #[must_use]
     pub fn description(&self) -> TypeDescription {
         let Self { fingerprint, encoding, version, .. } = *self;
         TypeDescription { name: self.name.clone().into_owned(), fingerprint, encoding, version }
     }
 
-    /// What both look like; of a type that is not known, what it is called.
+    /// Shapes of both; an unknown type gives its name.
     #[must_use]
     pub fn shapes(request: &Self, reply: &Self) -> Shapes {
         (request.shape(), reply.shape())
@@ -93,13 +94,13 @@ impl TypeKey {
         }
     }
 
-    /// Whether it is a type of this program.
+    /// Reports whether it is a type of this program.
     #[must_use]
     pub const fn is_known(&self) -> bool {
         matches!(self.functions, Functions::Known { .. })
     }
 
-    /// The function that makes of its bytes those of another version.
+    /// Converts its bytes between versions.
     #[must_use]
     pub const fn rewrite(&self) -> Rewrite {
         match self.functions {
@@ -108,29 +109,29 @@ impl TypeKey {
         }
     }
 
-    /// The place of an older version among them.
+    /// Index of an older version.
     #[must_use]
     pub fn place_of_older(&self, fingerprint: u64) -> Option<usize> {
         self.older.iter().position(|older| older.fingerprint == fingerprint)
     }
 }
 
-/// The [`Rewrite`] of a type that is not known.
+/// The [`Rewrite`] of an unknown type.
 fn not_rewritten((from, to): (u64, u64), _bytes: &[u8]) -> Result<Vec<u8>, MessageError> {
     let reason = format!("they are of fingerprint {from:#x}, and are not known here to be made into those of {to:#x}");
     Err(MessageError { type_name: "relayed bytes", reason })
 }
 
-/// A type of requests or replies.
+/// Type of requests or replies, as sent to other processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TypeDescription {
-    /// Its name.
+    /// Name of the type.
     pub name: String,
-    /// A number that differs when its shape does; 0 is not compared.
+    /// Hash of the type's shape; 0 is not compared.
     pub fingerprint: u64,
-    /// How it is encoded.
+    /// Encoding between processes.
     pub encoding: Encoding,
-    /// Which version of it, for people.
+    /// Version, for display.
     pub version: u32,
 }
 

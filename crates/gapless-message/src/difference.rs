@@ -1,13 +1,13 @@
-//! [`difference`]: where two shapes first differ, in a sentence, and [`title`]: a shape's name and version: for the error of two
-//! programs that mean different types.
+//! [`difference`]: the first difference of two shapes, as a sentence, and [`title`]: name and version of a shape; for
+//! the error of two programs with different types.
 
 /// Bytes of a part that are shown.
 const SHOWN_MAX: usize = 200;
 
-/// Where two shapes first differ, `None` if they do not: `Order.price is i64 at the caller and u32 at the copy`. The sides are called
-/// by `names`. One that ends with `…` was cut.
+/// First difference of two shapes, `None` if they are equal: `Order.price is i64 at the caller and u32 at the copy`.
+/// `names` are the names of the sides. A shape that ends with `…` was truncated.
 ///
-/// The texts may be the word of another process: what is no shape is shown as it stands.
+/// The texts may come from another process: a malformed shape is shown as it is.
 ///
 /// ```
 /// use gapless_message::difference::difference;
@@ -40,7 +40,7 @@ pub fn difference((ours, theirs): (&str, &str), (here, there): (&str, &str)) -> 
     })
 }
 
-/// What a shape is called: `Order v2`; one without a name is its own.
+/// Name and version of a shape, such as `Order v2`; an unnamed shape is its own title.
 #[must_use]
 pub fn title(shape: &str) -> &str {
     let end = shape
@@ -49,16 +49,16 @@ pub fn title(shape: &str) -> &str {
     &shape[..end]
 }
 
-/// What request and reply of a route look like.
+/// Shapes of a route's request and reply.
 pub type Shapes = (String, String);
 
-/// What they are called: `Order v2 → u64`.
+/// Titles of both: `Order v2 → u64`.
 #[must_use]
 pub fn titles((request, reply): &Shapes) -> String {
     format!("{} → {}", title(request), title(reply))
 }
 
-/// Where the types of a caller and a copy first differ, in a sentence.
+/// First difference between the types of a caller and an instance, as a sentence.
 #[must_use]
 pub fn of_calls(caller: &Shapes, copy: &Shapes) -> String {
     const SIDES: (&str, &str) = ("at the caller", "at the copy");
@@ -67,7 +67,7 @@ pub fn of_calls(caller: &Shapes, copy: &Shapes) -> String {
     request.or_else(reply).unwrap_or_else(|| "both are alike, but they are different types of the program".to_owned())
 }
 
-/// What the two sides are called.
+/// Names of the two sides.
 struct Sides<'a> {
     here: &'a str,
     there: &'a str,
@@ -117,10 +117,10 @@ impl Sides<'_> {
 
 /// A named type: `Order v2 {id: u64, price: i64}`.
 struct Type<'a> {
-    /// `Order v2`.
+    /// Name and version: `Order v2`.
     head: &'a str,
     name: &'a str,
-    /// The bracket, and `enum` before it.
+    /// Opening bracket, with `enum` if it is one.
     kind: &'a str,
     parts: Vec<&'a str>,
 }
@@ -136,7 +136,7 @@ impl<'a> Type<'a> {
     }
 }
 
-/// The parts of a text between separators that stand in no bracket.
+/// Parts of a text between separators outside of brackets.
 fn split<'a>(text: &'a str, separator: &str) -> Vec<&'a str> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0_u32, 0);
     for (at, character) in text.char_indices() {

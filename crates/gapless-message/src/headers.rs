@@ -1,21 +1,21 @@
-//! [`Headers`]: what the application sends beside a request.
+//! [`Headers`]: metadata that the application sends with a request.
 
 /// Names and values that travel with a request, in the caller's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers(Vec<(String, Vec<u8>)>);
 
-/// Bytes of encoded headers at most.
+/// Longest encoded headers, bytes.
 pub const HEADERS_LENGTH_MAX: usize = 16 << 10;
 
 impl Headers {
-    /// Adds a header behind those that are there.
+    /// Appends a header.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
         self.0.push((name.into(), value.into()));
         self
     }
 
-    /// Gives the first header of that name this value; adds it behind the others if there is none.
+    /// Sets the first header of that name, or appends one.
     pub fn set(&mut self, name: &str, value: impl Into<Vec<u8>>) {
         match self.0.iter_mut().find(|(each, _)| each == name) {
             Some((_, old)) => *old = value.into(),
@@ -23,35 +23,35 @@ impl Headers {
         }
     }
 
-    /// The first value of that name.
+    /// First value of that name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.iter().find(|(each, _)| *each == name).map(|(_, value)| value)
     }
 
-    /// All of them.
+    /// All headers, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_slice()))
     }
 
-    /// Whether there is none.
+    /// Reports whether there are no headers.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Takes the last out, if it has that name.
+    /// Removes the last header, if it has that name.
     pub fn take_last(&mut self, name: &str) -> Option<Vec<u8>> {
         self.0.pop_if(|(last, _)| last == name).map(|(_, value)| value)
     }
 
-    /// Appends them: each as u16 length, name, u32 length, value, little-endian.
+    /// Appends the encoded headers: each as u16 length, name, u32 length, value, little-endian.
     ///
     /// # Errors
-    /// What is too long; `into` is then as before.
+    /// The headers are too long; `into` is then unchanged.
     pub fn encode(&self, into: &mut Vec<u8>) -> Result<(), String> {
         let before = into.len();
-        // Looked at first: a length behind the limit would not fit into its field.
+        // Checked first: a length beyond the limit might not fit into its field.
         let length: usize = self.0.iter().map(|(name, value)| 6 + name.len() + value.len()).sum();
         if length > HEADERS_LENGTH_MAX {
             return Err(format!("headers of {length} bytes; at most {HEADERS_LENGTH_MAX} are allowed"));
@@ -66,7 +66,7 @@ impl Headers {
         Ok(())
     }
 
-    /// Whether all of `bytes` are headers.
+    /// Reports whether `bytes` are entirely valid headers.
     #[must_use]
     pub fn are_encoded(mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
@@ -78,7 +78,7 @@ impl Headers {
         true
     }
 
-    /// The first value of that name in encoded headers, where it lies.
+    /// First value of that name in encoded headers, without a copy.
     #[must_use]
     pub fn find_encoded<'a>(mut bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
         loop {
@@ -90,7 +90,7 @@ impl Headers {
         }
     }
 
-    /// Reads them from all of `bytes`; `None` if they are none.
+    /// Decodes headers from all of `bytes`; `None` if they are malformed.
     #[must_use]
     pub fn decode(mut bytes: &[u8]) -> Option<Self> {
         let mut headers = Vec::new();
@@ -103,7 +103,7 @@ impl Headers {
     }
 }
 
-/// Name and value of the first encoded header, and what stands behind it.
+/// Name and value of the first encoded header, and the remaining bytes.
 fn read_first(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<2>()?;
     let (name, rest) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_are_read_as_they_were_written_and_nothing_else_is() {
+    fn headers_survive_a_round_trip() {
         let headers = Headers::default().with("tenant", "blue").with("empty", "").with("tenant", vec![0, 255]);
         let mut bytes = Vec::new();
         headers.encode(&mut bytes).unwrap();

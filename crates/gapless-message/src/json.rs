@@ -1,24 +1,24 @@
-//! [`Json`]: JSON text as a message: for callers that know a route's types only when they run, such as tools.
+//! [`Json`]: JSON text as a message, for callers that learn a route's types at run time, such as tools.
 
 use super::{Encoding, Message, MessageError};
 use serde::de::IgnoredAny;
 
-/// JSON text. A route of other processes that is called with it, whatever its types, reads its request from JSON and answers in
-/// JSON ([`Message::from_json`], [`Message::to_json`]); its fingerprint is not compared. Inside one process, where values move,
-/// it is a type like any other: ask with `Reach::OtherProcesses` there.
+/// JSON text. A route of another process that is called with it reads its request from JSON and answers in JSON,
+/// whatever its types ([`Message::from_json`], [`Message::to_json`]); the fingerprint is not compared. Inside one
+/// process, where values move, it is an ordinary type: call with `Reach::OtherProcesses` there.
 ///
-/// A route that is served with it gets and gives text: for programs that understand JSON and no Rust.
+/// A route that is served with it gets and returns text: for programs that understand JSON but not Rust.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Json(Vec<u8>);
 
 impl Json {
-    /// The text.
+    /// Checks and wraps a text.
     ///
     /// # Errors
-    /// What is not one JSON value.
+    /// The text is not one JSON value.
     pub fn new(text: impl Into<Vec<u8>>) -> Result<Self, MessageError> {
         let text = text.into();
-        // What is passed over is not looked at for UTF-8.
+        // Checked separately, because serde_json does not check ignored values for UTF-8.
         let checked = std::str::from_utf8(&text).map_err(|error| error.to_string());
         match checked.and_then(|text| serde_json::from_str::<IgnoredAny>(text).map_err(|error| error.to_string())) {
             Ok(_) => Ok(Self(text)),
@@ -26,13 +26,13 @@ impl Json {
         }
     }
 
-    /// The text as it was given.
+    /// The text.
     #[must_use]
     pub fn text(&self) -> &[u8] {
         &self.0
     }
 
-    /// The text, which is not needed here any more.
+    /// Converts into the text.
     #[must_use]
     pub fn into_text(self) -> Vec<u8> {
         self.0
@@ -43,7 +43,7 @@ impl Message for Json {
     const TYPE_NAME: &'static str = "JSON";
     const ENCODING: Encoding = Encoding::Json;
 
-    /// What stands in it is the other side's to check.
+    /// The other side checks the content.
     fn fingerprint() -> u64 {
         0
     }
@@ -84,7 +84,7 @@ mod tests {
             let error = Json::new(text).unwrap_err().to_string();
             assert!(error.starts_with("JSON: one value is expected: "), "{error}");
         }
-        // Deep nesting is an error, and no overflow of the stack.
+        // Deep nesting is an error instead of a stack overflow.
         assert!(Json::new(vec![b'['; 1 << 20]).is_err());
     }
 }

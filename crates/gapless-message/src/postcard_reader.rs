@@ -1,24 +1,24 @@
-//! Postcard from bytes that nobody has checked.
+//! Postcard from untrusted bytes.
 //!
-//! The crate `postcard` writes; it does not read here, because bytes from another process need limits that it has not: nesting (a
-//! list that holds itself takes a byte for each level and ends on the stack's guard page), elements that take no bytes (a
-//! vector of `()` can claim 2⁶⁴ of them in ten bytes), and the number of fields that an older version has. And its errors say neither
-//! the place nor what was found. The format is that of postcard 1: <https://postcard.jamesmunns.com/wire-format>.
+//! The crate `postcard` only writes here, because its reader lacks limits that foreign bytes need. Nesting: a recursive
+//! list takes one byte per level and would end on the stack's guard page. Elements without bytes: a vector of `()` can
+//! claim 2⁶⁴ of them in ten bytes. Also the number of fields of an older version. Its errors name neither the position
+//! nor the value found. The format is postcard 1: <https://postcard.jamesmunns.com/wire-format>.
 
 use serde::de::value::U32Deserializer;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, Visitor};
 use std::fmt;
 
-/// Levels of nesting at most: options, structs, sequences and enums in each other.
+/// Limit of nested options, structs, sequences and enums.
 pub const DEPTH_MAX: u32 = 256;
-/// Elements of sequences and maps that a message may have beyond one for each of its bytes: those that take none.
+/// Limit of elements in sequences and maps beyond one for each byte: those that take no bytes.
 pub const EMPTY_ELEMENTS_MAX: u64 = 1 << 16;
 
-/// Reads a value from all of `bytes`; of the fields of the outermost struct only the first `fields`, the rest are those
-/// that serde gives to fields which are not there.
+/// Reads a value from all of `bytes`. Only the first `fields` fields of the outermost struct are read; the others get
+/// serde's defaults.
 ///
 /// # Errors
-/// What was expected, what was found, and at which byte.
+/// Expected, found, and the position.
 pub fn read<T: DeserializeOwned>(bytes: &[u8], fields: usize) -> Result<T, String> {
     let mut reader = Reader {
         bytes,
@@ -36,7 +36,7 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8], fields: usize) -> Result<T, Strin
     Ok(value)
 }
 
-/// What is wrong with the bytes.
+/// Reason why the bytes are invalid.
 #[derive(Debug)]
 struct Fault(String);
 
@@ -63,7 +63,7 @@ struct Reader<'de> {
     position: usize,
     depth: u32,
     elements_left: u64,
-    /// How many fields the outermost struct has, until something was read.
+    /// Field count of the outermost struct, until something was read.
     fields: Option<usize>,
 }
 
@@ -119,10 +119,10 @@ impl<'de> Reader<'de> {
         Ok((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
-    /// Bytes behind their length.
+    /// Bytes preceded by their length.
     fn counted(&mut self, what: &str) -> Result<&'de [u8], Fault> {
         let length = self.varint(64)?;
-        // A length beyond the address space is beyond the bytes, too.
+        // A length beyond the address space also exceeds the bytes.
         self.take(usize::try_from(length).unwrap_or(usize::MAX), what)
     }
 
@@ -139,7 +139,7 @@ impl<'de> Reader<'de> {
         }
     }
 
-    /// How many elements a sequence or a map has.
+    /// Number of elements of a sequence or a map.
     fn count(&mut self) -> Result<usize, Fault> {
         let count = self.varint(64)?;
         let Some(left) = self.elements_left.checked_sub(count) else {
@@ -149,7 +149,7 @@ impl<'de> Reader<'de> {
         Ok(count as usize)
     }
 
-    /// Reads what lies one level deeper.
+    /// Reads a value one nesting level deeper.
     #[inline]
     fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
         self.fields = None;
@@ -337,7 +337,7 @@ impl<'de> de::Deserializer<'de> for &mut Reader<'de> {
     }
 }
 
-/// What is left of a sequence, a tuple, a map or a struct.
+/// Remaining elements of a sequence, a tuple, a map or a struct.
 struct Elements<'a, 'de> {
     reader: &'a mut Reader<'de>,
     left: usize,
@@ -376,7 +376,7 @@ impl<'de> de::MapAccess<'de> for Elements<'_, 'de> {
     }
 }
 
-/// A variant, whose number comes first.
+/// A variant, which begins with its number.
 struct Variant<'a, 'de>(&'a mut Reader<'de>);
 
 impl<'de> de::EnumAccess<'de> for Variant<'_, 'de> {

@@ -1,37 +1,38 @@
-//! What a route may be called: parts of letters, digits, `.`, `-` and `_`, each beginning with a letter, a digit or `_`, with `/` between
-//! them; 1 to 128 bytes in all. `shop/orders.v2` is one; `../x`, `-v`, `/shop`, `shop/` and `a b` are none. So a name is one word in a
-//! shell and no option, names no other place where somebody makes a path of it, and says the same to everybody who reads it.
+//! Valid names of routes: 1 to 128 bytes in parts separated by `/`. A part has letters, digits, `.`, `-` and `_`, and
+//! begins with a letter, a digit or `_`. Valid: `shop/orders.v2`; invalid: `../x`, `-v`, `/shop`, `shop/` and `a b`. So
+//! a name is one word in a shell and never an option, stays inside its directory when used as a path, and reads the
+//! same everywhere.
 //!
-//! Names with a `.` in front are kept for the library itself: notices, and the status of bridges.
+//! Names that begin with a `.` are reserved for the library itself: notices, and the status of bridges.
 
-/// Bytes of a route's name at most.
+/// Longest name of a route, bytes.
 pub const ROUTE_NAME_LENGTH_MAX: usize = 128;
 
-/// What stands in front of the names of routes that are no application's: they are not shown unless asked for.
+/// Prefix of the library's own routes, which are shown only on request.
 pub const HIDDEN_PREFIX: char = '.';
 
-/// A name that a route cannot have.
+/// An invalid route name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RouteNameError {
-    /// No route can have it.
+    /// No route can have this name.
     #[error(
         "{name:?} is no route's name: at most {ROUTE_NAME_LENGTH_MAX} letters, digits, \".\", \"-\" and \"_\" are expected, in parts \
          with \"/\" between them, each beginning with a letter, a digit or \"_\""
     )]
     NoName {
-        /// What was found; of what is too long the beginning.
+        /// The name, truncated if it is too long.
         name: String,
     },
-    /// No route of an application can have it.
+    /// No application's route can have this name.
     #[error("route: names with a {HIDDEN_PREFIX:?} in front are kept for the library itself, {name:?} was found")]
     Hidden {
-        /// What was found.
+        /// The name.
         name: String,
     },
 }
 
-/// Checks a route's name: that of an application's, or one with a `.` in front of it.
+/// Checks a route's name, with or without the reserved `.` prefix.
 ///
 /// # Errors
 /// [`RouteNameError::NoName`].
@@ -40,7 +41,7 @@ pub fn check(name: &str) -> Result<(), RouteNameError> {
     if is_short && is_name(name.strip_prefix(HIDDEN_PREFIX).unwrap_or(name)) { Ok(()) } else { Err(not_a_name(name)) }
 }
 
-/// Checks the name of a route that an application serves: as [`check`], and no `.` in front.
+/// Checks the name of an application's route: like [`check`], without the reserved prefix.
 ///
 /// # Errors
 /// [`RouteNameError`].
@@ -60,7 +61,7 @@ fn is_name(name: &str) -> bool {
     name.as_bytes().split(|byte| *byte == b'/').all(is_part)
 }
 
-/// An error repeats the beginning of a long name, and its length.
+/// Truncates a long name, and adds its length.
 fn not_a_name(name: &str) -> RouteNameError {
     const SHOWN_MAX: usize = 64;
     let shown = match name.char_indices().nth(SHOWN_MAX) {

@@ -1,5 +1,5 @@
-//! SBE and protobuf objects of `gapless-schema` as messages. Both encodings have their own rules for changes, so only schema
-//! and message are compared; an SBE payload says in its header which version of the schema wrote it.
+//! SBE and protobuf objects of `gapless-schema` as messages. Both encodings have their own rules for changes, so only
+//! schema and message are compared; the header of an SBE payload names the version of the schema that wrote it.
 
 use super::shape::fingerprint;
 use super::{Encoding, Message, MessageError};

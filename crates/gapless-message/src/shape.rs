@@ -1,9 +1,9 @@
-//! [`Shape`]: a type's layout as text. Two programs that have the same text read each other's postcard.
+//! [`Shape`]: a type's layout as text. Two programs with the same text read each other's postcard.
 //!
-//! The text is one line: the type's own definition, then those of the named types in it, each once, in the order in which they are
-//! met: `Order v2 {id: u64, lines: [Line]}; Line v1 {price: i64, note: String?}`. A named type is put down by its name and
-//! defined once, so a type that holds itself comes to an end. Types that have one name, such as two instances of a generic type, are
-//! told apart by a number: `Page`, `Page#2`.
+//! The text is one line: the type's own definition, then those of the named types in it, each once, in order of
+//! appearance: `Order v2 {id: u64, lines: [Line]}; Line v1 {price: i64, note: String?}`. A named type appears by its
+//! name and is defined once, so recursive types are finite. Types with the same name, such as two instances of a
+//! generic type, get a number: `Page`, `Page#2`.
 
 use std::any::TypeId;
 use std::borrow::Cow;
@@ -12,27 +12,27 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A type whose layout can be written down.
+/// A type with a textual layout.
 #[diagnostic::on_unimplemented(
     message = "the shape of `{Self}` is not known, so a change of it would not be noticed",
     label = "its shape is not known",
     note = "derive `Message` for `{Self}`, or describe it on the field: `#[message(shape = \"a name and a version\")]`"
 )]
 pub trait Shape: 'static {
-    /// Writes what stands for the type in another type's definition.
+    /// Writes the type's representation within another type's definition.
     fn write(writer: &mut ShapeWriter);
 
-    /// As [`Shape::write`], of an older version.
+    /// Like [`Shape::write`], for an older version.
     fn write_version(writer: &mut ShapeWriter, _version: u32) {
         Self::write(writer);
     }
 }
 
-/// The text of a shape as it grows.
+/// Text of a shape under construction.
 #[derive(Debug, Default)]
 pub struct ShapeWriter {
     line: String,
-    /// Named types that were met, and what they are called here.
+    /// Named types so far, with the names they have here.
     met: Vec<(Option<TypeId>, String)>,
     definitions: Vec<String>,
 }
@@ -56,7 +56,7 @@ impl ShapeWriter {
         self.line.push_str(name);
     }
 
-    /// Writes the name of `T`, and lets `define` write its definition behind name and version if it was not met before.
+    /// Writes the name of `T`. On the first use, `define` writes the definition after name and version.
     pub fn named<T: 'static + ?Sized>(&mut self, name: &str, version: u32, define: impl FnOnce(&mut Self)) {
         let id = TypeId::of::<T>();
         match self.met.iter().find(|(other, _)| *other == Some(id)) {
@@ -65,8 +65,9 @@ impl ShapeWriter {
         }
     }
 
-    /// As [`ShapeWriter::named`], for an older version. The type itself is not met by this: where it holds itself it does so in
-    /// today's version, because only the outermost value of a message is written and read as an older one.
+    /// Like [`ShapeWriter::named`], for an older version. It does not count as a use of the type: a recursive use
+    /// refers to the current version, because only the outermost value of a message is written and read in an older
+    /// one.
     pub fn older(&mut self, name: &str, version: u32, define: impl FnOnce(&mut Self)) {
         self.define(None, name, version, define);
     }
@@ -93,7 +94,7 @@ impl ShapeWriter {
     }
 }
 
-/// The text of a type's shape.
+/// Text of a type's shape.
 #[must_use]
 pub fn shape_of<T: Shape>() -> String {
     let mut writer = ShapeWriter::default();
@@ -101,8 +102,8 @@ pub fn shape_of<T: Shape>() -> String {
     writer.finish()
 }
 
-/// The text of an older version's shape. The types in it are taken as they are today: one that has changed gives another text, so that
-/// its old form is refused and not misread.
+/// Text of an older version's shape. Nested types have their current form: a changed one gives another text, so that
+/// its old form is refused instead of misread.
 #[must_use]
 pub fn shape_at<T: Shape>(version: u32) -> String {
     let mut writer = ShapeWriter::default();
@@ -110,7 +111,7 @@ pub fn shape_at<T: Shape>(version: u32) -> String {
     writer.finish()
 }
 
-/// FNV-1a of 64 bits of a shape's text; never 0, which means that nothing is compared.
+/// 64-bit FNV-1a hash of a shape's text; never 0, which disables the comparison.
 #[must_use]
 pub const fn fingerprint(shape: &str) -> u64 {
     let bytes = shape.as_bytes();
@@ -147,7 +148,7 @@ plain! {
     std::net::SocketAddrV6 => "SocketAddrV6",
 }
 
-/// Types that lie on the wire as what they hold, between two texts.
+/// Types that are encoded like their content, with a text on either side.
 macro_rules! around {
     ($($type:ty, $held:ident: $before:literal $after:literal);* $(;)?) => {
         $(impl<$held: Shape> Shape for $type {

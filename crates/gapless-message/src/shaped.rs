@@ -1,10 +1,11 @@
-//! [`json_of`]: a message of which only the [shape](mod@crate::shape) is known, from postcard to JSON, for people and tools. Neither text nor bytes
-//! need be any good: what they are not is an error.
+//! [`json_of`]: converts a message known only by its [shape](mod@crate::shape) from postcard to JSON, for people and
+//! tools. Neither text nor bytes are trusted: invalid ones are an error.
 
 use super::postcard_reader::{DEPTH_MAX, EMPTY_ELEMENTS_MAX};
 use std::fmt::Write as _;
 
-/// The JSON of a message of that shape, as serde writes it: a variant by its name, what it holds beside it; numbers beyond 64 bits as text.
+/// JSON of a message of that shape, as serde writes it: a variant by its name, with its content; numbers beyond 64 bits
+/// as text.
 ///
 /// ```
 /// use gapless_message::shaped::json_of;
@@ -16,7 +17,7 @@ use std::fmt::Write as _;
 /// ```
 ///
 /// # Errors
-/// A shape with parts that say nothing of their bytes, as those that a type has described by itself; bytes that are no such message.
+/// The shape has opaque parts, such as those that a type describes itself, or the bytes are no such message.
 pub fn json_of(shape: &str, bytes: &[u8]) -> Result<String, String> {
     let definitions: Vec<_> = definitions(shape).filter_map(Definition::read).collect();
     let begin = definitions.first().map_or(shape, |definition| definition.name);
@@ -32,7 +33,7 @@ pub fn json_of(shape: &str, bytes: &[u8]) -> Result<String, String> {
     }
 }
 
-/// The parts of a shape between semicolons that stand in no bracket.
+/// Definitions of a shape, separated by semicolons outside of brackets.
 fn definitions(mut shape: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let (definition, rest) = shape.split_at(type_length(shape));
@@ -41,10 +42,10 @@ fn definitions(mut shape: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// `Name v1 {…}`, `Name v1 (…)`, `Name v1 enum {…}` or `Name v1`.
+/// One of `Name v1 {…}`, `Name v1 (…)`, `Name v1 enum {…}` or `Name v1`.
 struct Definition<'a> {
     name: &'a str,
-    /// What stands behind name and version.
+    /// Text after name and version.
     layout: &'a str,
 }
 
@@ -67,12 +68,12 @@ struct Reader<'a> {
 
 type Rest<'a> = Result<&'a str, String>;
 
-/// The text behind what must stand at its beginning.
+/// Text after an expected prefix.
 fn behind<'a>(text: &'a str, expected: &str) -> Rest<'a> {
     text.strip_prefix(expected).ok_or_else(|| format!("{expected:?} is expected in the shape at {text:?}"))
 }
 
-/// The length of the type that a text begins with.
+/// Length of the type that a text begins with.
 fn type_length(text: &str) -> usize {
     let mut depth = 0_u32;
     for (at, letter) in text.char_indices() {
@@ -143,14 +144,14 @@ impl<'a> Reader<'a> {
         usize::try_from(self.varint(64)?).map_err(|error| error.to_string())
     }
 
-    /// Counts the parts of a message, which may take no bytes.
+    /// Counts the parts of a message, some of which take no bytes.
     fn count_part(&mut self) -> Result<(), String> {
         let left = self.parts_left.checked_sub(1);
         self.parts_left = left.ok_or("it has more parts than its bytes can be")?;
         Ok(())
     }
 
-    /// A value of the type that `text` begins with; what stands behind that.
+    /// Reads a value of the type that `text` begins with. Returns the text after the type.
     fn value(&mut self, text: &'a str) -> Rest<'a> {
         self.depth += 1;
         self.count_part()?;
@@ -170,7 +171,7 @@ impl<'a> Reader<'a> {
         Ok(rest)
     }
 
-    /// A value of a type that is all of `of_type`.
+    /// Reads a value of the type that is all of `of_type`.
     fn whole(&mut self, of_type: &'a str) -> Result<(), String> {
         match self.value(of_type)? {
             "" => Ok(()),
@@ -206,13 +207,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `T`, `T; 3` or `K -> V`, between brackets.
+    /// Reads `T`, `T; 3` or `K -> V`, given between brackets.
     fn sequence(&mut self, inner: &'a str) -> Result<(), String> {
         let (of_type, rest) = inner.split_at(type_length(inner));
         if let Some(of_value) = rest.strip_prefix(" -> ") {
             let count = self.length()?;
             return self.list(count, ['[', ']'], |reader| {
-                // JSON has only texts for keys: a map is a list of pairs.
+                // JSON keys are strings, so a map becomes a list of pairs.
                 reader.put("[");
                 reader.whole(of_type)?;
                 reader.put(",");
@@ -245,7 +246,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Types with commas between; one alone is as it is.
+    /// Types separated by commas; a single one is not wrapped.
     fn tuple(&mut self, mut inner: &'a str) -> Result<(), String> {
         if inner.is_empty() {
             self.put("null");
@@ -267,7 +268,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// `name: T`, with commas between.
+    /// Fields `name: T`, separated by commas.
     fn fields(&mut self, mut inner: &'a str) -> Result<(), String> {
         self.put("{");
         while !inner.is_empty() {
@@ -284,7 +285,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// What stands behind the name of a type or a variant.
+    /// Layout after the name of a type or a variant.
     fn defined(&mut self, layout: &'a str) -> Result<(), String> {
         let between = |open: &str, close| layout.strip_prefix(open).and_then(|text| text.strip_suffix(close));
         if layout.is_empty() {
@@ -309,7 +310,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// One of these, by their names and what stands behind them.
+    /// Reads one of these variants, given by name and layout.
     fn variant(&mut self, variants: &[(&'a str, &'a str)]) -> Result<(), String> {
         let index = self.varint(32)?;
         let found = usize::try_from(index).ok().and_then(|index| variants.get(index));
@@ -322,7 +323,7 @@ impl<'a> Reader<'a> {
         self.put("{");
         self.put_text(name);
         self.put(":");
-        // What those of `Result` hold is a type, and stands in no brackets.
+        // The content of `Result`'s variants is a type without brackets.
         if layout.starts_with(['(', ' ']) {
             self.defined(layout)?
         } else {

@@ -1,4 +1,5 @@
-//! What is shared as a message: inside a process an [`Arc`] moves and its value stays where it is; between processes it is as its value.
+//! `Arc` as a message: within a process the [`Arc`] moves and its value stays in place; between processes it is encoded
+//! like its value.
 
 use super::{Encoding, Message, MessageError, OlderVersion};
 use std::sync::Arc;
@@ -44,7 +45,7 @@ impl<M: Message + Sync> Message for Arc<M> {
         M::decode_owned(version, bytes).map(Self::new)
     }
 
-    /// Of a value that nobody else has.
+    /// Only if this is the last reference.
     fn into_buffer(self) -> Vec<u8> {
         Self::into_inner(self).map_or_else(Vec::new, M::into_buffer)
     }

@@ -1,5 +1,5 @@
-//! Serde types as messages: postcard between programs, JSON for people and tools. `#[derive(Message)]` writes code that stands on
-//! this; numbers, truth values and texts are messages by it.
+//! Serde types as messages: postcard between programs, JSON for people and tools. Used by the code of
+//! `#[derive(Message)]`; also makes numbers, `bool`, `char` and `String` messages.
 
 use super::shape::{Shape, fingerprint, shape_of};
 use super::{Encoding, Message, MessageError, postcard_reader};
@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 #[doc(hidden)]
 pub use serde;
 
-/// Where postcard appends: at the end of what the caller has.
+/// Postcard output that appends to the caller's buffer.
 struct End<'a>(&'a mut Vec<u8>);
 
 impl postcard::ser_flavors::Flavor for End<'_> {
@@ -33,10 +33,10 @@ impl postcard::ser_flavors::Flavor for End<'_> {
     }
 }
 
-/// Appends `value` as postcard; without it if that fails.
+/// Appends `value` as postcard; leaves `into` unchanged on failure.
 ///
 /// # Errors
-/// A value without such a form, in the name of `M`.
+/// The value has no such form; the error names `M`.
 pub fn encode<M: Message, T: Serialize + ?Sized>(value: &T, into: &mut Vec<u8>) -> Result<(), MessageError> {
     let start = into.len();
     postcard::serialize_with_flavor(value, End(into)).map_err(|error| {
@@ -45,7 +45,7 @@ pub fn encode<M: Message, T: Serialize + ?Sized>(value: &T, into: &mut Vec<u8>) 
     })
 }
 
-/// Appends `value` without its last fields, which `newer` appends by themselves.
+/// Appends `value` without its last fields, which `newer` would append on their own.
 ///
 /// # Errors
 /// As [`encode`].
@@ -56,7 +56,7 @@ pub fn encode_without<M: Message + Serialize>(
 ) -> Result<(), MessageError> {
     let start = into.len();
     encode::<M, M>(value, into)?;
-    // A struct is its fields one behind the other, so the last fields are as long at its end as by themselves.
+    // A struct is the concatenation of its fields, so the last fields have the same length on their own.
     let end = into.len();
     let measured = newer(into);
     let newer_length = into.len() - end;
@@ -64,15 +64,16 @@ pub fn encode_without<M: Message + Serialize>(
     measured.inspect_err(|_| into.truncate(start))
 }
 
-/// Reads a message from all of `bytes`; of the fields of a struct only the first `fields`, the rest are their defaults.
+/// Reads a message from all of `bytes`. Only the first `fields` fields of a struct are read; the others get their
+/// defaults.
 ///
 /// # Errors
-/// What was expected, what was found, and at which byte.
+/// Expected, found, and the position.
 pub fn decode<M: Message + DeserializeOwned>(bytes: &[u8], fields: usize) -> Result<M, MessageError> {
     postcard_reader::read(bytes, fields).map_err(MessageError::of::<M>)
 }
 
-/// The error of a variant that a version does not have.
+/// Error of a variant that a version does not have.
 #[must_use]
 pub fn too_new<M: Message>(variant: &str, since: u32, version: u32) -> MessageError {
     MessageError::of::<M>(format!(
@@ -80,29 +81,29 @@ pub fn too_new<M: Message>(variant: &str, since: u32, version: u32) -> MessageEr
     ))
 }
 
-/// The error of a version that is not spoken.
+/// Error of an unsupported version.
 #[must_use]
 pub fn other_version<M: Message>(version: u32) -> MessageError {
     MessageError::other_version::<M>(version)
 }
 
-/// A message as JSON.
+/// Encodes a message as JSON.
 ///
 /// # Errors
-/// A value without such a form, such as a map whose keys are no texts.
+/// The value has no such form, such as a map whose keys are not strings.
 pub fn to_json<M: Message + Serialize>(value: &M) -> Result<Vec<u8>, MessageError> {
     serde_json::to_vec(value).map_err(|error| MessageError::of::<M>(format!("it cannot be written as JSON: {error}")))
 }
 
-/// A message from JSON.
+/// Decodes a message from JSON.
 ///
 /// # Errors
-/// Text that is no such message, with what was expected and the place.
+/// The text is no such message; the reason names the expectation and the position.
 pub fn from_json<M: Message + DeserializeOwned>(text: &[u8]) -> Result<M, MessageError> {
     serde_json::from_slice(text).map_err(|error| MessageError::of::<M>(format!("as JSON: {error}")))
 }
 
-/// The fingerprint of a type that says its shape.
+/// Fingerprint of a type with a shape.
 #[must_use]
 pub fn fingerprint_of<T: Shape>() -> u64 {
     fingerprint(&shape_of::<T>())

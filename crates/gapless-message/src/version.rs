@@ -1,30 +1,30 @@
-//! Which version of a message two programs speak.
+//! Agreement of two programs on the version of a message.
 
 use super::shape::{Shape, fingerprint, shape_at};
 use super::{Message, MessageError};
 
-/// So many older versions of a reply are told apart; one that is older still is refused.
+/// Limit of older versions of a reply that can be distinguished; still older ones are refused.
 pub const OLDER_MAX: usize = 63;
 
-/// An older version of a message that a program reads and writes beside its own.
+/// An older version of a message that a program also reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OlderVersion {
-    /// Its number.
+    /// Number of the version.
     pub version: u32,
-    /// What [`Message::fingerprint`] was in a program of that version.
+    /// [`Message::fingerprint`] in a program of that version.
     pub fingerprint: u64,
 }
 
 impl OlderVersion {
-    /// The version of that number, as the derive knows it.
+    /// Version of that number, as the derive knows it.
     #[must_use]
     pub fn of<M: Message + Shape>(version: u32) -> Self {
         Self { version, fingerprint: fingerprint(&shape_at::<M>(version)) }
     }
 }
 
-/// The version in which to speak with a program whose fingerprint of `M` is this one: its own, an older one, or `None` if both
-/// cannot speak (or only the other side can, because it is the newer one).
+/// Version to use with a program whose fingerprint of `M` is this one: the own version, an older one, or `None` if
+/// there is no common version (or only the other side knows it, because it is newer).
 #[must_use]
 pub fn version_of<M: Message>(fingerprint: u64) -> Option<u32> {
     let own = M::fingerprint();
@@ -34,11 +34,11 @@ pub fn version_of<M: Message>(fingerprint: u64) -> Option<u32> {
     M::older().iter().find(|older| older.fingerprint == fingerprint).map(|older| older.version)
 }
 
-/// The bytes of a message in the version whose fingerprint is `from`, in that of `to`. Fields that the older of them lacks are their
-/// defaults, or are left out.
+/// Converts an encoded message from the version with fingerprint `from` to the one with `to`. Fields missing in the
+/// older version get their defaults, or are dropped.
 ///
 /// # Errors
-/// A fingerprint of no version that this program speaks; as [`Message::decode_as`] and [`Message::encode_as`].
+/// A fingerprint belongs to no supported version; also as [`Message::decode_as`] and [`Message::encode_as`].
 pub fn rewritten<M: Message>((from, to): (u64, u64), bytes: &[u8]) -> Result<Vec<u8>, MessageError> {
     let spoken = |fingerprint: u64| {
         let unknown =

@@ -130,13 +130,13 @@ pub(crate) trait Watched: Send + Sync + std::fmt::Debug {
 #[cfg(not(loom))]
 /// The caller of a request from another process, as the serving instance sees it.
 pub(crate) trait RemoteCaller: Send + Sync + std::fmt::Debug {
-    /// As [`Watched::is_over`].
+    /// Like [`Watched::is_over`].
     fn is_over(&self, taken: Taken) -> bool;
 
-    /// As [`Watched::watch`]; false if there is no signal, so that the task must poll.
+    /// Like [`Watched::watch`]; false if there is no signal, so that the task must poll.
     fn watch(&self, taken: Taken, number: u64, task: Waker) -> bool;
 
-    /// As [`Watched::unwatch`].
+    /// Like [`Watched::unwatch`].
     fn unwatch(&self, number: u64);
 }
 

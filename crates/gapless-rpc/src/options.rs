@@ -55,7 +55,7 @@ impl Default for CallOptions {
     }
 }
 
-/// How workers and callers wait.
+/// Wait strategy of workers and callers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Waiting {
     /// Spin a few times, then sleep.

@@ -4,19 +4,19 @@ use crate::context::TraceContext;
 use std::sync::OnceLock;
 use tracing::Span;
 
-/// Joins the spans of calls with those of a tracing system that has ids of its own, as `tracing-opentelemetry` has: the guide
-/// `docs/guides/calling.md` shows how. Without one, ids are random.
+/// Links the spans of calls to a tracing system with its own ids, such as `tracing-opentelemetry`; the guide
+/// `docs/guides/calling.md` shows how. Without a bridge, ids are random.
 pub trait TraceBridge: Send + Sync {
-    /// The ids that a span has in the tracing system; `None` if it has none there.
+    /// Ids of a span in the tracing system; `None` if it has none there.
     fn context_of(&self, span: &Span) -> Option<TraceContext>;
 
-    /// The span, which nobody has entered yet, is below one of another process.
+    /// Sets a span of another process as the parent of this one, which was not entered yet.
     fn set_parent(&self, span: &Span, parent: &TraceContext);
 }
 
 pub(crate) static BRIDGE: OnceLock<Box<dyn TraceBridge>> = OnceLock::new();
 
-/// Sets the bridge of this process, once. False if it has one already.
+/// Sets the bridge of this process, once. False if there is one already.
 pub fn set_trace_bridge(bridge: impl TraceBridge + 'static) -> bool {
     BRIDGE.set(Box::new(bridge)).is_ok()
 }

@@ -1,5 +1,5 @@
-//! [`TraceContext`]: to which trace a call belongs, as W3C's recommendation "Trace Context" of 2021 says: what `traceparent` and
-//! `tracestate` mean, and what is done with one that is malformed.
+//! [`TraceContext`]: the trace of a call, by W3C's recommendation "Trace Context" of 2021: the meaning of `traceparent`
+//! and `tracestate`, and the treatment of malformed ones.
 
 use std::cell::Cell;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The trace that a call belongs to, and the span in it that makes the call; all zeros without one.
+/// The trace of a call, and the span in it that makes the call; all zeros without one.
 ///
 /// ```
 /// # mod gapless { pub use gapless_trace as rpc; }
@@ -21,32 +21,32 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceContext {
-    /// The trace, the same over all processes.
+    /// Trace id, the same in all processes.
     pub trace_id: u128,
-    /// The span of the caller.
+    /// Span id of the caller.
     pub span_id: u64,
     /// W3C flags; bit 0: sampled.
     pub flags: u8,
-    /// What tracing systems say to each other, valid and not empty.
+    /// Data of tracing systems (`tracestate`), valid and not empty.
     state: Option<Arc<str>>,
 }
 
-/// What is no `traceparent`.
+/// A malformed `traceparent`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{found:?} is no traceparent: expected is 00-TRACE-SPAN-FLAGS with 32, 16 and 2 lower-case hexadecimal digits, of which TRACE and SPAN are not zero"
 )]
 pub struct NoTraceParent {
-    /// The first characters of what was found.
+    /// First characters of the text.
     pub found: String,
 }
 
 /// Length of a `traceparent` of version 00.
 const PARENT_LENGTH: usize = 55;
-/// The flags that are defined: sampled, and random trace id. All others are zero in what is sent.
+/// Defined flags: sampled, and random trace id. All others are sent as zero.
 const FLAGS_KNOWN: u8 = 0b11;
 const SAMPLED: u8 = 1;
-/// Bytes of a `tracestate` at most, members of it, and bytes of a member from which it is the first to go.
+/// Limits of a `tracestate`: bytes, members, and the length from which a member is dropped first.
 const STATE_LENGTH_MAX: usize = 512;
 const STATE_MEMBERS_MAX: usize = 32;
 const MEMBER_LENGTH_LONG: usize = 128;
@@ -61,16 +61,16 @@ impl TraceContext {
         Self { trace_id, span_id, flags: flags & FLAGS_KNOWN, state: None }
     }
 
-    /// A trace that begins now, sampled; its ids are random.
+    /// Begins a sampled trace with random ids.
     #[must_use]
     pub fn begin() -> Self {
         Self::new(u128::from(random_id()) << 64 | u128::from(random_id()), random_id(), SAMPLED)
     }
 
-    /// Reads a `traceparent`. Of a version behind 00 the four fields of 00 are read, as W3C asks.
+    /// Parses a `traceparent`. For a version after 00, the four fields of 00 are read, as W3C demands.
     ///
     /// # Errors
-    /// What it is instead.
+    /// The text is no `traceparent`.
     pub fn parse(traceparent: &str) -> Result<Self, NoTraceParent> {
         Self::read(traceparent.as_bytes())
             .ok_or_else(|| NoTraceParent { found: traceparent.chars().take(PARENT_LENGTH + 9).collect() })
@@ -92,16 +92,16 @@ impl TraceContext {
         (is_length_right && !read.is_none()).then_some(read)
     }
 
-    /// From the headers of a request from outside. What is malformed is as if it were not there: without a `traceparent` there is no
-    /// trace, and no `tracestate`. Several headers `tracestate` are one, joined by commas.
+    /// Reads the headers of an external request. Malformed headers are ignored: without a `traceparent` there is no
+    /// trace, and no `tracestate`. Join several `tracestate` headers with commas.
     #[must_use]
     pub fn from_headers(traceparent: Option<&str>, tracestate: Option<&str>) -> Self {
         let Some(Ok(trace)) = traceparent.map(|text| Self::parse(text.trim())) else { return Self::NONE };
         trace.with_state(tracestate.unwrap_or_default())
     }
 
-    /// With this `tracestate`, or with none if it is malformed. Of more than 512 bytes, members of more than 128 go first, then the
-    /// last ones.
+    /// Replaces the `tracestate`, by nothing if it is malformed. Beyond 512 bytes, members of more than 128 are dropped
+    /// first, then the last ones.
     #[must_use]
     pub fn with_state(mut self, tracestate: &str) -> Self {
         self.state = valid_state(tracestate);
@@ -114,19 +114,19 @@ impl TraceContext {
         self.state.as_deref()
     }
 
-    /// Whether there is no trace: an id is zero.
+    /// Reports whether there is no trace: an id is zero.
     #[must_use]
     pub const fn is_none(&self) -> bool {
         self.trace_id == 0 || self.span_id == 0
     }
 
-    /// Whether the caller may have recorded its span.
+    /// Reports whether the caller may have recorded its span.
     #[must_use]
     pub const fn is_sampled(&self) -> bool {
         self.flags & SAMPLED != 0
     }
 
-    /// A span of its own below this one; of a trace that begins now if there is none.
+    /// A new child span; begins a trace if there is no trace.
     pub(crate) fn child(&self) -> Self {
         if self.is_none() { Self::begin() } else { Self { span_id: random_id(), ..self.clone() } }
     }
@@ -140,7 +140,7 @@ impl FromStr for TraceContext {
     }
 }
 
-/// As `traceparent` of version 00.
+/// Formats a `traceparent` of version 00.
 impl fmt::Display for TraceContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "00-{:032x}-{:016x}-{:02x}", self.trace_id, self.span_id, self.flags & FLAGS_KNOWN)
@@ -156,7 +156,7 @@ fn hex(value: u128, digit: u8) -> Option<u128> {
     Some(value << 4 | u128::from(digit))
 }
 
-/// What is sent on of a `tracestate`; nothing of one that is malformed.
+/// Sanitizes a `tracestate` for sending; `None` if it is malformed.
 fn valid_state(tracestate: &str) -> Option<Arc<str>> {
     let members =
         tracestate.split(',').map(|member| member.trim_matches([' ', '\t'])).filter(|member| !member.is_empty());
@@ -173,7 +173,7 @@ fn valid_state(tracestate: &str) -> Option<Arc<str>> {
     (!members.is_empty()).then(|| members.join(",").into())
 }
 
-/// `key=value` or `tenant@system=value`.
+/// Checks for `key=value` or `tenant@system=value`.
 fn is_member(member: &str) -> bool {
     let Some((key, value)) = member.split_once('=') else { return false };
     let is_name = |name: &str, length_max: usize, may_begin_with_digit: bool| {
@@ -190,7 +190,7 @@ fn is_member(member: &str) -> bool {
     is_key && is_value
 }
 
-/// Not zero. Each thread begins somewhere else (splitmix64).
+/// Random, never zero. Each thread has its own seed (splitmix64).
 fn random_id() -> u64 {
     thread_local! {
         static STATE: Cell<u64> = Cell::new(RandomState::new().build_hasher().finish());
@@ -220,9 +220,9 @@ mod tests {
         assert_eq!(trace.to_string(), PARENT);
         let unsampled = TraceContext::parse(&PARENT.replace("-01", "-00")).unwrap();
         assert!(!unsampled.is_sampled() && unsampled.trace_id == trace.trace_id);
-        // Flags that nobody has defined are not sent on.
+        // Undefined flags are not passed on.
         assert_eq!(TraceContext::parse(&PARENT.replace("-01", "-ff")).unwrap().flags, 3);
-        // A later version is read as far as this one goes.
+        // A later version is read up to the known fields.
         for later in [
             "cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
             "01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-what-comes",
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_traceparent_is_refused_and_begins_no_trace() {
+    fn malformed_traceparent_is_refused() {
         let wrong = [
             String::new(),
             PARENT[..54].to_owned(),
@@ -273,7 +273,7 @@ mod tests {
         let many = |count: usize| (0..count).map(|each| format!("k{each}=1")).collect::<Vec<_>>().join(",");
         assert_eq!(state(&many(32)), Some(many(32)));
         assert_eq!(state(&many(33)), None);
-        // Long ones go first, then the last.
+        // Long members are dropped first, then the last ones.
         let (long, short) = (format!("long={}", "x".repeat(200)), |name: &str| format!("{name}={}", "x".repeat(100)));
         let all = [short("a"), long.clone(), short("b"), long, short("c"), short("d"), short("e"), short("f")];
         let kept = [short("a"), short("b"), short("c"), short("d")].join(",");
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_not_zero_and_not_the_same() {
+    fn ids_are_distinct_and_nonzero() {
         let ids: std::collections::HashSet<u64> = (0..1_000).map(|_| random_id()).collect();
         assert!(ids.len() == 1_000 && !ids.contains(&0));
         let begun = TraceContext::begin();

@@ -1,11 +1,12 @@
-//! What follows a call over processes: the W3C trace that it belongs to, the `tracing` spans of both sides, and the scope that
-//! calls of a handler inherit. It knows nothing of how calls travel.
+//! Tracing of calls across processes: the W3C trace, the `tracing` spans of both sides, and the scope that nested calls
+//! inherit. Independent of the transport of calls.
+//!
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `spans` | [`CallSpan`] and [`ServedSpan`]: a span for each call, and for each handler that runs for it |
+//! | `spans` | [`CallSpan`] and [`ServedSpan`]: a span for each call, and for each run of a handler |
 //! | `bridge` | [`TraceBridge`]: the ids of spans in another tracing system |
-//! | `scope` | [`CallScope`]: what calls inherit from where they are made |
+//! | `scope` | [`CallScope`]: the context that nested calls inherit |
 //! | `context` | [`TraceContext`]: W3C's `traceparent` and `tracestate` |
 
 #![forbid(unsafe_code)]

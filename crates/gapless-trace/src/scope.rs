@@ -1,4 +1,4 @@
-//! [`CallScope`]: what calls inherit from where they are made, which is kept for each thread.
+//! [`CallScope`]: the context that nested calls inherit, kept per thread.
 
 use crate::context::TraceContext;
 use std::cell::RefCell;
@@ -7,34 +7,34 @@ use std::mem::ManuallyDrop;
 use std::pin::pin;
 
 thread_local! {
-    /// Nothing is lost with a thread, because [`Current::enter`] leaves behind what it has found; so none pays for a destructor.
+    /// Needs no destructor: [`Current::enter`] restores the previous value, so nothing is lost with a thread.
     static CURRENT: RefCell<ManuallyDrop<Current>> = const { RefCell::new(ManuallyDrop::new(Current::NONE)) };
 }
 
-/// What calls that a handler makes inherit from its own.
+/// Context that the calls of a handler inherit.
 #[derive(Clone, Debug)]
 pub struct Current {
-    /// Nanoseconds of the monotonic clock, 0 without one.
+    /// Deadline, ns of the monotonic clock; 0 without one.
     pub deadline_ns: u64,
-    /// With the span that the calls are below.
+    /// Trace, with the parent span of the calls.
     pub trace: TraceContext,
 }
 
 impl Current {
     const NONE: Self = Self { deadline_ns: 0, trace: TraceContext::NONE };
 
-    /// Looks at that of the handler that runs on this thread; there is nothing in it outside of one.
+    /// Reads the context of the handler on this thread; empty outside of a handler.
     #[inline]
     pub fn with<T>(look: impl FnOnce(&Self) -> T) -> T {
         CURRENT.with_borrow(|current| look(current))
     }
 
-    /// That of the handler that runs on this thread.
+    /// The context of the handler on this thread.
     pub fn get() -> Self {
         Self::with(Clone::clone)
     }
 
-    /// Runs `handle` as the handler of a call: what it calls has no more time than this call.
+    /// Runs `handle` as a handler with this context: its calls have no more time than this one.
     pub fn enter<T>(self, handle: impl FnOnce() -> T) -> T {
         struct Restore(ManuallyDrop<Current>);
         impl Drop for Restore {
@@ -48,8 +48,9 @@ impl Current {
     }
 }
 
-/// What calls inherit from where they are made: in a handler the end of its time, its trace, and its `tracing` span. It is taken
-/// along to where the handler goes on: another thread, or a task.
+/// The context that nested calls inherit: in a handler its deadline, its trace, and its `tracing` span. Take it along
+/// to another thread or task that continues the handler's work.
+///
 ///
 /// ```
 /// # mod gapless { pub use gapless_trace as rpc; }
@@ -69,26 +70,26 @@ pub struct CallScope {
 }
 
 impl CallScope {
-    /// Of the handler that runs on this thread, or of the scope that was entered on it; an empty one elsewhere.
+    /// Scope of the handler on this thread, or of an entered scope; otherwise empty.
     #[must_use]
     pub fn current() -> Self {
         Self { current: Current::get(), span: tracing::Span::current() }
     }
 
-    /// The same with another trace: one that comes from outside, or begins here.
+    /// Replaces the trace, by an external one or a new one.
     #[must_use]
     pub fn with_trace(mut self, trace: TraceContext) -> Self {
         self.current.trace = trace;
         self
     }
 
-    /// Runs a function in it, on this thread.
+    /// Runs a function in this scope, on this thread.
     pub fn run<T>(&self, function: impl FnOnce() -> T) -> T {
         let _entered = self.span.enter();
         self.current.clone().enter(function)
     }
 
-    /// The same future in it, whatever threads poll it.
+    /// Runs a future in this scope, on any threads.
     pub async fn run_async<Future_: Future>(self, future: Future_) -> Future_::Output {
         let mut future = pin!(future);
         poll_fn(|task| self.run(|| future.as_mut().poll(task))).await
@@ -96,8 +97,7 @@ impl CallScope {
 }
 
 impl TraceContext {
-    /// The one to hand on from here: calls made here have it as their parent. Of the handler that runs on this thread, or of the
-    /// scope that was entered on it.
+    /// Trace to pass on: the parent of calls made here, from the handler or the entered scope of this thread.
     #[must_use]
     pub fn current() -> Self {
         Current::with(|current| current.trace.clone())

@@ -1,7 +1,7 @@
-//! The `tracing` spans of calls: one for each call, and one for each time that a handler runs for it, below that of the call. Both
-//! have the ids of a W3C trace, which go with the request, so that what several processes record is one trace.
+//! The `tracing` spans of calls: one for each call, and a child of it for each run of a handler. Both have the ids of a
+//! W3C trace, which travel with the request, so that several processes record one trace.
 //!
-//! If nobody records them, they cost the look at one atomic, and a trace that comes from outside goes through as it is.
+//! Without a subscriber they cost one atomic load, and an external trace is passed through unchanged.
 
 use crate::bridge::BRIDGE;
 use crate::context::TraceContext;
@@ -10,15 +10,15 @@ use std::fmt;
 use tracing::field::{Empty, display};
 use tracing::{Dispatch, Id, Level, Span, dispatcher};
 
-/// How a handler ends that has panicked.
+/// Outcome of a handler that has panicked.
 pub const PANICKED: &str = "panicked";
 
-/// Of a route `a/b/c` the service `a/b` and the method `c`, as OpenTelemetry names them.
+/// Service `a/b` and method `c` of a route `a/b/c`, as OpenTelemetry names them.
 fn service_and_method(route: &str) -> (Option<&str>, &str) {
     route.rsplit_once('/').map_or((None, route), |(service, method)| (Some(service), method))
 }
 
-/// An id as W3C writes it.
+/// An id in W3C format.
 struct Hex<const DIGITS: usize>(u128);
 
 impl<const DIGITS: usize> fmt::Display for Hex<DIGITS> {
@@ -27,12 +27,12 @@ impl<const DIGITS: usize> fmt::Display for Hex<DIGITS> {
     }
 }
 
-/// A span of either side. The macro wants its fields written out.
+/// A span of either side. The macro requires its fields to be listed.
 macro_rules! call_span {
     ($name:literal, $kind:literal, [$($parent:tt)*], $route:expr, $own:expr, $above:expr, $($field:tt)*) => {{
         let (route, own, above): (&str, &TraceContext, &TraceContext) = ($route, $own, $above);
         let (service, method) = service_and_method(route);
-        // With a bridge they are recorded when it has told them.
+        // With a bridge, ids are recorded once it has named them.
         let has_ids = BRIDGE.get().is_none();
         tracing::debug_span!(
             target: "gapless_rpc",
@@ -56,7 +56,7 @@ macro_rules! call_span {
     }};
 }
 
-/// The ids of a new span, which are `own` unless the bridge knows better.
+/// Ids of a new span: `own`, unless the bridge has others.
 fn agree(span: &Span, own: TraceContext) -> TraceContext {
     let Some(bridge) = BRIDGE.get() else { return own };
     let own = bridge.context_of(span).filter(|told| !told.is_none()).unwrap_or(own);
@@ -73,14 +73,14 @@ fn record_end(span: &Span, outcome: &'static str, is_error: bool) {
     }
 }
 
-/// Whether anybody may record spans of calls.
+/// Reports whether a subscriber may record spans of calls.
 #[inline]
 #[must_use]
 pub fn are_recorded() -> bool {
     tracing::span_enabled!(target: "gapless_rpc", Level::DEBUG)
 }
 
-/// The span of one call, from when it is made until its outcome is taken. Dropped without, it was cancelled.
+/// Span of one call, from its start until its outcome is taken. If it is dropped earlier, the call was cancelled.
 #[derive(Debug)]
 pub struct CallSpan {
     span: Span,
@@ -88,7 +88,8 @@ pub struct CallSpan {
 }
 
 impl CallSpan {
-    /// Below `trace`, or the handler that makes the call, which becomes the call's own; `None` if nobody records it.
+    /// Begins a child of `trace`, or of the handler that makes the call, and stores the call's own in `trace`. `None`
+    /// if spans are not recorded.
     pub fn begin(route: &str, trace: &mut TraceContext) -> Option<Self> {
         if !are_recorded() {
             return None;
@@ -112,13 +113,13 @@ impl CallSpan {
         &self.span
     }
 
-    /// Its outcome is there: a reply, or an error of that kind. It was offered so often.
+    /// Records the outcome: a reply, or an error of that kind, after so many attempts.
     pub fn end(&mut self, error: Option<&'static str>, attempts: u32) {
         self.span.record("attempts", attempts);
         self.end_as(error.unwrap_or("replied"), error.is_some());
     }
 
-    /// A request whose reply nobody waits for was offered, or not for an error of that kind.
+    /// Records that a one-way request was offered, or the kind of the error that prevented it.
     pub fn sent(&mut self, error: Option<&'static str>) {
         self.end_as(error.unwrap_or("sent"), error.is_some());
     }
@@ -129,8 +130,8 @@ impl CallSpan {
     }
 }
 
-/// What a new call with these options is below, and whether the bridge knows that from the current span. What the call's options
-/// say counts; else the current span, if it belongs to the trace of the handler that makes the call.
+/// Parent of a new call, and whether the bridge derives it from the current span. The call's options come first; else
+/// the current span, if it belongs to the trace of the handler that makes the call.
 fn above(of_options: &TraceContext) -> (TraceContext, bool) {
     if !of_options.is_none() {
         return (of_options.clone(), false);
@@ -151,26 +152,26 @@ impl Drop for CallSpan {
     }
 }
 
-/// What the span of a handler says of its call.
+/// Attributes of a call for its handler's span.
 #[derive(Clone, Copy, Debug)]
 pub struct ServedCall<'call> {
-    /// The route that is served.
+    /// Name of the route.
     pub route: &'call str,
-    /// Nanoseconds of the monotonic clock, 0 without one.
+    /// Deadline, ns of the monotonic clock; 0 without one.
     pub deadline_ns: u64,
-    /// The trace, with the span of the call.
+    /// Trace, with the span of the call.
     pub trace: &'call TraceContext,
-    /// Which offer of the request this is, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: u8,
-    /// How often it was forwarded.
+    /// Number of forwards so far.
     pub hops: u8,
-    /// The name that the caller gave itself.
+    /// Name that the caller gave itself.
     pub caller_name: &'call str,
-    /// The caller's process id.
+    /// Process id of the caller.
     pub caller_process_id: u32,
 }
 
-/// The span of a handler that runs, and what its calls inherit.
+/// Span of a handler's run, and the context for its calls.
 #[derive(Debug)]
 pub struct ServedSpan {
     span: Span,
@@ -178,7 +179,7 @@ pub struct ServedSpan {
 }
 
 impl ServedSpan {
-    /// `caller` is the span of the call, if that was made in this process.
+    /// `caller` is the span of the call, if it was made in this process.
     #[inline]
     #[must_use]
     pub fn begin(call: ServedCall<'_>, caller: Option<&Span>) -> Self {
@@ -205,7 +206,8 @@ impl ServedSpan {
                 process.pid = std::process::id(),
             )
         };
-        // Where the span of the call is, which need not be where this thread's spans go: its id means nothing elsewhere.
+        // Created in the subscriber of the call's span, which may differ from this thread's: its id has no meaning
+        // elsewhere.
         let below = |(id, dispatch): (&Id, &Dispatch)| dispatcher::with_default(dispatch, || make(Some(id.clone())));
         let span = caller.and_then(|caller| caller.with_subscriber(below)).unwrap_or_else(|| make(None));
         if !span.is_disabled() {
@@ -217,14 +219,14 @@ impl ServedSpan {
         Self { span, current }
     }
 
-    /// Runs the handler, or polls it, in the span.
+    /// Runs or polls the handler within the span.
     #[inline]
     pub fn enter<T>(&self, handle: impl FnOnce() -> T) -> T {
         let _entered = self.span.enter();
         self.current.clone().enter(handle)
     }
 
-    /// `outcome` is how the handler ended.
+    /// Ends the span with the handler's outcome.
     #[inline]
     pub fn end(self, outcome: &'static str) {
         if !self.span.is_disabled() {

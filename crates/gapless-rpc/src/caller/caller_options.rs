@@ -24,7 +24,7 @@ pub struct CallerOptions {
     /// [`call_with`](super::Caller::call_with), `start_with` or `send_with` replace them as a whole; to change only
     /// some of them for one call, start from [`Caller::call_options`](super::Caller::call_options).
     pub call: CallOptions,
-    /// How threads wait for replies; default [`Waiting::Park`].
+    /// Wait strategy of threads for replies; default [`Waiting::Park`].
     pub waiting: Waiting,
     /// Places where the route is looked for; default [`Reach::Nearest`].
     pub reach: Reach,

@@ -218,7 +218,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.start(request).wait()
     }
 
-    /// As [`Caller::call`], with options that replace the caller's ([`Caller::call_options`]).
+    /// Like [`Caller::call`], with options that replace the caller's ([`Caller::call_options`]).
     ///
     /// # Errors
     /// Any [`CallError`] that ended the call.
@@ -236,7 +236,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.begin(request, &self.shared.options.call)
     }
 
-    /// As [`Caller::start`], with options that replace the caller's ([`Caller::call_options`]).
+    /// Like [`Caller::start`], with options that replace the caller's ([`Caller::call_options`]).
     pub fn start_with(&self, request: Request, options: &CallOptions) -> Call<Reply> {
         self.begin(request, options)
     }
@@ -342,15 +342,15 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.send_with(request, &self.shared.options.call)
     }
 
-    /// As [`Caller::send`], with options that replace the caller's ([`Caller::call_options`]).
+    /// Like [`Caller::send`], with options that replace the caller's ([`Caller::call_options`]).
     ///
     /// # Errors
-    /// As [`Caller::send`].
+    /// Like [`Caller::send`].
     pub fn send_with(&self, request: Request, options: &CallOptions) -> Result<(), CallError> {
         self.send_until(request, options, u64::MAX)
     }
 
-    /// As [`Caller::send_with`], but fails with [`CallError::Busy`] if there is no room by `until_ns` of the monotonic
+    /// Like [`Caller::send_with`], but fails with [`CallError::Busy`] if there is no room by `until_ns` of the monotonic
     /// clock.
     pub(crate) fn send_until(&self, request: Request, options: &CallOptions, until_ns: u64) -> Result<(), CallError> {
         if self.shared.interceptors.is_empty() && !gapless_trace::are_recorded() {

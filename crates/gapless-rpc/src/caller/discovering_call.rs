@@ -156,7 +156,7 @@ mod tests {
     use std::sync::Barrier;
     use std::sync::atomic::AtomicUsize;
 
-    /// Is made at the look of this number.
+    /// Call that is made at the look of this number.
     struct At(usize, Arc<AtomicUsize>);
 
     impl MakesCall<usize> for At {

@@ -118,7 +118,7 @@ pub fn all_of<Tuple: Calls>(calls: Tuple) -> Tuple::Outcomes {
     block_on(all_of_async(calls))
 }
 
-/// As [`all_of`], for a task.
+/// Like [`all_of`], for a task.
 pub async fn all_of_async<Tuple: Calls>(calls: Tuple) -> Tuple::Outcomes {
     let mut slots = calls.begin();
     poll_fn(|task| poll_all::<Tuple>(&mut slots, task)).await;
@@ -133,7 +133,7 @@ pub fn within_of<Tuple: Calls>(calls: Tuple, timeout: Duration) -> Tuple::Ended 
     Tuple::ended(slots)
 }
 
-/// As [`within_of`], for a task.
+/// Like [`within_of`], for a task.
 pub async fn within_of_async<Tuple: Calls>(calls: Tuple, timeout: Duration) -> Tuple::Ended {
     let mut slots = calls.begin();
     in_time(timeout, |task| poll_all::<Tuple>(&mut slots, task)).await;
@@ -146,7 +146,7 @@ pub fn first_of<Tuple: Calls>(calls: Tuple) -> Tuple::Ended {
     block_on(first_of_async(calls))
 }
 
-/// As [`first_of`], for a task.
+/// Like [`first_of`], for a task.
 pub async fn first_of_async<Tuple: Calls>(calls: Tuple) -> Tuple::Ended {
     let mut slots = calls.begin();
     poll_fn(|task| match Tuple::poll(&mut slots, task) {

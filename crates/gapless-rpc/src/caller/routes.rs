@@ -106,7 +106,7 @@ impl Drop for UsedTable {
     }
 }
 
-/// Starts the workers of a route, or returns why there are none.
+/// Starts the workers of a route, or returns the reason for a failure.
 type Start = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 /// A route of this process, with its types erased.

@@ -45,14 +45,14 @@ pub fn within<Reply: Message>(
     joined.outcomes
 }
 
-/// As [`all`], for a task.
+/// Like [`all`], for a task.
 pub async fn all_async<Reply: Message>(calls: impl IntoIterator<Item = Call<Reply>>) -> Vec<Result<Reply, CallError>> {
     let mut joined = Joined::new(calls);
     poll_fn(|task| joined.poll(task)).await;
     joined.outcomes.into_iter().flatten().collect()
 }
 
-/// As [`within`], for a task.
+/// Like [`within`], for a task.
 pub async fn within_async<Reply: Message>(
     calls: impl IntoIterator<Item = Call<Reply>>,
     timeout: Duration,
@@ -117,7 +117,7 @@ impl<Reply: Message> Joined<Reply> {
     }
 }
 
-/// As [`first`], for a task.
+/// Like [`first`], for a task.
 pub async fn first_async<Reply: Message>(
     calls: impl IntoIterator<Item = Call<Reply>>,
 ) -> Option<Result<(usize, Reply), CallError>> {

@@ -99,7 +99,7 @@ struct KnownCopy {
 struct AttachedTable {
     key: RouteKey,
     table: Arc<RouteTable>,
-    /// Callers and calls; the table is freed when there are none.
+    /// Callers and calls; the table is freed after the last of them.
     users: Weak<UsedTable>,
     eventfd: Arc<OwnedFd>,
     copies: HashMap<CopyNumber, Attachment>,

@@ -10,7 +10,7 @@ impl Domain {
     /// domain.
     ///
     /// # Errors
-    /// As [`Domain::open`].
+    /// Like [`Domain::open`].
     pub fn open_from_environment(default_name: &str, options: DomainOptions) -> Result<Self, RpcError> {
         match Place::from_environment()? {
             Some(Place::Named(name)) => Self::open(&name, options),

@@ -78,11 +78,11 @@ impl Domain {
         self.notify_until(to, notice, Duration::ZERO, 0)
     }
 
-    /// As [`Domain::notify`], but blocks this thread up to `timeout`, for the answer of a process that has not answered
+    /// Like [`Domain::notify`], but blocks this thread up to `timeout`, for the answer of a process that has not answered
     /// yet and for room. Within a process it does not wait.
     ///
     /// # Errors
-    /// As [`Domain::notify`]; [`CallError::Busy`] also if that process does not answer.
+    /// Like [`Domain::notify`]; [`CallError::Busy`] also if that process does not answer.
     pub fn notify_within<Notice: Message>(
         &self,
         to: &CallerAddress,
@@ -131,7 +131,7 @@ impl CallContext {
     /// handler needs no `Domain`, which would keep the domain open.
     ///
     /// # Errors
-    /// As [`Domain::notify`]; [`CallError::Closed`] if this process has left the domain.
+    /// Like [`Domain::notify`]; [`CallError::Closed`] if this process has left the domain.
     pub fn notify<Notice: Message>(&self, notice: Notice) -> Result<(), CallError> {
         let shared = self.caller.domain.upgrade().and_then(|domain| domain.downcast().ok());
         Domain { shared: shared.ok_or(CallError::Closed)? }.notify(&self.caller_address(), notice)

@@ -88,10 +88,10 @@ impl Domain {
         Self::open_at(name.to_owned(), &Place::Named(name.to_owned()), options)
     }
 
-    /// As [`Domain::open`], in the given directory. It is created if its parent exists.
+    /// Like [`Domain::open`], in the given directory. It is created if its parent exists.
     ///
     /// # Errors
-    /// As [`Domain::open`].
+    /// Like [`Domain::open`].
     pub fn open_directory(path: impl Into<PathBuf>, options: DomainOptions) -> Result<Self, RpcError> {
         let path = path.into();
         Self::open_at(path.display().to_string(), &Place::Path(path), options)
@@ -141,7 +141,7 @@ impl Domain {
     /// Makes a caller with the given options.
     ///
     /// # Errors
-    /// As [`Domain::caller`], and an overflow queue that cannot be created.
+    /// Like [`Domain::caller`], and an overflow queue that cannot be created.
     pub fn caller_with<Request: Message, Reply: Message>(
         &self,
         route: &str,
@@ -164,7 +164,7 @@ impl Domain {
     /// [`Domain::copy_statistics`].
     ///
     /// # Errors
-    /// As [`Domain::copy_statistics`].
+    /// Like [`Domain::copy_statistics`].
     pub fn caller_statistics(&self) -> Result<Vec<CallReading>, RpcError> {
         self.counted().map(|counted| counted.calls)
     }

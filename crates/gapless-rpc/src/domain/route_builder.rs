@@ -204,7 +204,7 @@ impl RouteBuilder {
     /// Offers the route with an asynchronous handler.
     ///
     /// # Errors
-    /// As [`RouteBuilder::handle`].
+    /// Like [`RouteBuilder::handle`].
     pub fn handle_async<Request: Message, Reply: Message, Handling>(
         mut self,
         handler: impl Fn(Request, CallContext) -> Handling + Send + Sync + 'static,

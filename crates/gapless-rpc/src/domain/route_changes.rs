@@ -25,10 +25,10 @@ impl Domain {
         self.change_route(route, RouteState::Suspended, process_id, timeout)
     }
 
-    /// As [`Domain::suspend_route`], but takes calls again: `open`.
+    /// Like [`Domain::suspend_route`], but takes calls again: `open`.
     ///
     /// # Errors
-    /// As [`Domain::suspend_route`].
+    /// Like [`Domain::suspend_route`].
     pub fn resume_route(
         &self,
         route: &str,
@@ -38,12 +38,12 @@ impl Domain {
         self.change_route(route, RouteState::Open, process_id, timeout)
     }
 
-    /// As [`Domain::suspend_route`], but the route takes no more calls, finishes those that have begun, and is
+    /// Like [`Domain::suspend_route`], but the route takes no more calls, finishes those that have begun, and is
     /// withdrawn: `gone`. Its process goes on, and learns of it by
     /// [`ServedRoute::is_served`](super::ServedRoute::is_served).
     ///
     /// # Errors
-    /// As [`Domain::suspend_route`].
+    /// Like [`Domain::suspend_route`].
     pub fn drain_route(
         &self,
         route: &str,

@@ -92,7 +92,7 @@ impl RouteControl {
         self.tell()
     }
 
-    /// Takes no new requests; the workers end when they have finished what they have.
+    /// Takes no new requests; the workers finish their requests and end.
     pub(super) fn drain(&self) {
         self.local().iter().for_each(|local| local.drain());
         self.leave_this_process();
@@ -107,7 +107,7 @@ impl RouteControl {
         self.local().iter().for_each(|local| local.withdraw());
     }
 
-    /// Hides the route from callers of this process; its workers finish what they have.
+    /// Hides the route from callers of this process; its workers finish their requests.
     pub(super) fn leave_this_process(&self) {
         let local = self.local.lock().unwrap_or_else(PoisonError::into_inner).take();
         if local.is_some() {

@@ -21,7 +21,7 @@ pub(super) struct Remote {
 }
 
 /// A route that this process serves. Dropping it withdraws the route: queued requests of this process end as not begun.
-/// The drop waits for the route's threads to finish what they have begun, except for the dropping thread; tasks end by
+/// The drop waits for the route's threads to finish their requests, except for the dropping thread; tasks end by
 /// themselves.
 #[must_use = "a route is withdrawn when this is dropped"]
 pub struct ServedRoute {
@@ -106,7 +106,7 @@ impl ServedRoute {
     /// Takes requests again.
     ///
     /// # Errors
-    /// As [`ServedRoute::suspend`].
+    /// Like [`ServedRoute::suspend`].
     pub fn resume(&self) -> Result<(), RpcError> {
         self.domain.check_process()?;
         self.control.resume()
@@ -135,7 +135,7 @@ impl ServedRoute {
         self.finish();
     }
 
-    /// As [`ServedRoute::drain`], but also waits for tasks, without blocking a thread. If the future is dropped, the
+    /// Like [`ServedRoute::drain`], but also waits for tasks, without blocking a thread. If the future is dropped, the
     /// drain goes on as `drain` does. A handler of the route that awaits it deadlocks on itself.
     pub async fn drain_async(mut self) {
         if self.is_of_parent() {

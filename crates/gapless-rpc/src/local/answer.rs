@@ -66,7 +66,7 @@ pub struct Forwarded<Request, Reply> {
     pub route: String,
     /// The request.
     pub request: Request,
-    /// Its answer, with one more hop.
+    /// Answer to the request, with one more hop.
     pub answer: Answer<Request, Reply>,
 }
 
@@ -153,7 +153,7 @@ impl<Request, Reply: Send + 'static> Incoming<Request, Reply> {
         }
     }
 
-    /// As [`Incoming::handle`], with an asynchronous handler. If the handler panics, its future is dropped before the
+    /// Like [`Incoming::handle`], with an asynchronous handler. If the handler panics, its future is dropped before the
     /// answer. If this future is dropped, so is the handler's, and the outcome is `Unknown`.
     pub async fn handle_later<Handling>(self, handler: impl FnOnce(Request, CallContext) -> Handling)
     where

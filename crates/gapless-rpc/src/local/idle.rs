@@ -15,7 +15,7 @@ use super::sync::Thread;
 use gapless_agent::foreign;
 use std::task::Waker;
 
-/// How a waiting worker or caller is woken.
+/// Handle to wake a waiting worker or caller.
 #[derive(Debug)]
 pub(super) enum Sleeper {
     /// Parked by `std::thread::park`.

@@ -37,7 +37,7 @@ pub trait ByteQueues: Send {
     /// Appends to a class.
     ///
     /// # Errors
-    /// As [`Overflow::push`].
+    /// Like [`Overflow::push`].
     fn push(&mut self, class: Priority, bytes: &[u8]) -> Result<(), String>;
 
     /// Takes the oldest entry of a class into `into`, which is empty; false if it is not in memory yet.

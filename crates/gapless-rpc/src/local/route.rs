@@ -125,7 +125,7 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
         Self::new_in(name, options, Weak::<()>::new())
     }
 
-    /// As [`LocalRoute::new`], in a domain.
+    /// Like [`LocalRoute::new`], in a domain.
     pub(crate) fn new_in(
         name: &str,
         options: LocalOptions<Request, Reply>,
@@ -170,8 +170,8 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
     /// allocation, apart from growth of the queue.
     ///
     /// # Errors
-    /// As [`LocalRoute::call`].
-    /// As [`LocalRoute::call`].
+    /// Like [`LocalRoute::call`].
+    /// Like [`LocalRoute::call`].
     #[inline]
     pub fn send(&self, request: Request, offer: Offer) -> Result<(), Box<Unsent<Request>>> {
         self.intake.push(Queued { request, one_shot: None, offer }).map_err(|not_taken| {
@@ -183,7 +183,7 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
     /// Takes a request that another route forwards; a worker of this route answers the caller.
     ///
     /// # Errors
-    /// As [`LocalRoute::call`]: the request comes back with its answer.
+    /// Like [`LocalRoute::call`]: the request comes back with its answer.
     pub fn adopt(&self, forwarded: Forwarded<Request, Reply>) -> Result<(), Box<NotAdopted<Request, Reply>>> {
         let Forwarded { route, request, answer } = forwarded;
         self.intake.push(answer.queue(request)).map_err(|not_taken| {

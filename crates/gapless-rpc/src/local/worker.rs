@@ -73,7 +73,7 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
         Next { worker: self }
     }
 
-    /// As [`LocalWorker::next`], for hand-written futures. If polling stops before it is ready,
+    /// Like [`LocalWorker::next`], for hand-written futures. If polling stops before it is ready,
     /// [`LocalWorker::stop_waiting`] must be called, or a request may wait for this worker.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Incoming<Request, Reply>>> {
         if self.streak >= STREAK_MAX {

@@ -109,7 +109,7 @@ impl Relay {
         None
     }
 
-    /// As [`Relay::take`], for a task, which is woken when there may be a request. `None` when the route was drained,
+    /// Like [`Relay::take`], for a task, which is woken when there may be a request. `None` when the route was drained,
     /// here or by another process. After 64 requests in a row it lets other tasks run.
     pub fn poll_take(&mut self, task: &mut Context<'_>) -> Poll<Option<RelayedRequest>> {
         while self.offered.is_here() {

@@ -23,7 +23,7 @@ pub(crate) enum AttemptEnd {
     NotTaken,
     /// Lost before its handler began.
     NotBegun(&'static str),
-    /// Its handler had begun at an instance that is gone.
+    /// Lost after its handler had begun, at an instance that is gone.
     Unknown(&'static str),
     /// The deadline has passed.
     TimedOut { begun: bool },

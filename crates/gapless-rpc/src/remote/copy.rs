@@ -272,9 +272,9 @@ pub(crate) struct Puller {
     number: u64,
     /// Requests that its task has taken in a row.
     streak: u32,
-    /// Its task was told to sleep, and has not polled since.
+    /// The task was told to sleep, and has not polled since.
     sleeps: bool,
-    /// It found work by itself and was also rung: that ring may have been for another request.
+    /// A ring arrived although it found work by itself: the ring may have been for another request.
     owes_ring: bool,
 }
 
@@ -315,7 +315,7 @@ impl Puller {
         self.take_of::<false>()
     }
 
-    /// As [`Puller::take`], for the only worker of a relay: one that stands for instances claims only targeted
+    /// Like [`Puller::take`], for the only worker of a relay: one that stands for instances claims only targeted
     /// requests.
     pub(crate) fn take_relayed(&mut self) -> Option<Claimed> {
         if self.served.is_stand_in() { self.take_of::<true>() } else { self.take_of::<false>() }
@@ -366,12 +366,12 @@ impl Puller {
         self.served.is_open() && self.turns.look_at_all(has_offers)
     }
 
-    /// As [`Puller::take`], for a task, which is woken when there may be requests; `None` when the route has ended.
+    /// Like [`Puller::take`], for a task, which is woken when there may be requests; `None` when the route has ended.
     pub(crate) fn poll_take(&mut self, task: &mut Context<'_>) -> Poll<Option<Claimed>> {
         self.poll_take_of(task, Self::take, Self::may_take::<false>)
     }
 
-    /// As [`Puller::take_relayed`], for a task.
+    /// Like [`Puller::take_relayed`], for a task.
     pub(crate) fn poll_take_relayed(&mut self, task: &mut Context<'_>) -> Poll<Option<Claimed>> {
         self.poll_take_of(task, Self::take_relayed, |puller| {
             if puller.served.is_stand_in() { puller.may_take::<true>() } else { puller.may_take::<false>() }
@@ -477,7 +477,7 @@ impl Drop for Puller {
         }
         self.stay_awake(true);
         if self.owes_ring {
-            // It was woken for a request that it will never take.
+            // Woken for a request that it will never take.
             self.served.pass_ring_on(&self.callers);
         }
     }
@@ -530,7 +530,7 @@ impl Claimed {
         self.caller.table.shape().payload_length_max()
     }
 
-    /// Has the caller signalled about the answer, even for a one-way request.
+    /// Requests a signal to the caller at the answer, even for a one-way request.
     pub(crate) fn tell_caller(&self) {
         if self.caller.table.is_mapped_here() {
             self.caller.table.want_notice(self.taken);

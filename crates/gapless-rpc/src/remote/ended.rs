@@ -1,9 +1,8 @@
 //! Body of a reply with the status [`Ended`](super::status::Status::Ended): the error with which a relay ends a call.
 //! Little-endian. It has no route, which the caller knows.
 //!
-//!
 //! ```text
-//!  u8 kind, and behind it, to the last byte:
+//!  u8 kind, followed up to the last byte by:
 //!    1 no_route        text reason
 //!    2 busy            text reason
 //!    3 not_begun       u32 attempts | text reason

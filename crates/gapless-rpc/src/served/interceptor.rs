@@ -98,7 +98,7 @@ pub(crate) fn around<Request, Reply>(
     }
 }
 
-/// As `around`, for an asynchronous handler.
+/// Like `around`, for an asynchronous handler.
 pub(crate) fn around_async<Request: Send + 'static, Reply: Send + 'static, Handling>(
     interceptors: Interceptors,
     handler: impl Fn(Request, CallContext) -> Handling + Send + Sync + 'static,

@@ -1,7 +1,7 @@
 //! [`Mover`]: the thread that offers a caller's backlog to its route. It dequeues the oldest request, offers it when a
 //! slot is free, and follows it to its end, so that a caller that does not poll its replies holds no slot.
 //!
-//! One request at a time waits for a slot and the others wait behind it in the queue, so the order is kept.
+//! One request at a time waits for a slot and the others wait in the queue, so the order is kept.
 
 use super::EncodedReply;
 use super::record::{BacklogPlace, Record};
@@ -50,7 +50,7 @@ impl Woken {
         }
     }
 
-    /// Replaces `numbers` by the wake-ups since the last call. False if there were none.
+    /// Replaces `numbers` by the wake-ups since the last call. False without any.
     fn take(&self, numbers: &mut Vec<usize>) -> bool {
         numbers.clear();
         std::mem::swap(&mut *self.numbers.lock().expect("nobody panics with the lock"), numbers);

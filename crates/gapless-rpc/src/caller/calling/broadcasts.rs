@@ -72,7 +72,7 @@ impl<Request: Message + Clone, Reply: Message> Caller<Request, Reply> {
         Ok(calls.into_iter().map(|(address, call)| (address, call.wait())).chain(without).collect())
     }
 
-    /// As [`Caller::broadcast`], for a task: no thread blocks. Dropping it cancels the calls that have begun.
+    /// Like [`Caller::broadcast`], for a task: no thread blocks. Dropping it cancels the calls that have begun.
     ///
     /// # Errors
     /// As for [`Caller::broadcast`].

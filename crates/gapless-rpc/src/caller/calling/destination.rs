@@ -64,7 +64,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         block_on(self.find_destination(routes, options, inherited))
     }
 
-    /// As `destination`, for a task.
+    /// Like `destination`, for a task.
     pub(super) async fn find_destination(
         &self,
         routes: &Arc<dyn RemoteRoutes>,

@@ -91,7 +91,7 @@ impl RouteTable {
         state.copies_changed();
         let lost = self.lose(&mut state, number);
         self.sweep(&mut state);
-        // It claims no more: slots that name it now will be given back, and no new ones ever name it.
+        // The dead instance claims no more: slots that name it now will be given back, and no new ones ever name it.
         let is_named = |number: &u32| {
             (0..self.table.shape().slots()).any(|slot| self.table.claim(slot).load().holder() == *number)
         };

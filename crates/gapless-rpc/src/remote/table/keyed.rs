@@ -44,7 +44,7 @@ struct Taking {
     copy: u32,
     /// Time of the next trial, ns of the monotonic clock; set while it has lost its keys.
     try_again_ns: Option<u64>,
-    /// It has taken a keyed request since the last check.
+    /// A keyed request was taken since the last check.
     has_taken: bool,
     /// Time of the last check that found a taken request, ns of the monotonic clock.
     taken_ns: u64,
@@ -62,7 +62,7 @@ impl Taking {
 /// Instance that a keyed request is to be offered to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CopyOfKey {
-    /// Its number, or 0 if there is none.
+    /// Number of the instance, 0 without one.
     pub(crate) copy: u32,
     /// The I/O thread must be woken, because it sleeps too long.
     pub(crate) is_look_untold: bool,

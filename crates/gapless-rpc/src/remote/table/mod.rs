@@ -73,7 +73,7 @@ pub(crate) struct RouteTable {
 #[derive(Debug, Default)]
 struct Slot {
     generation: AtomicU32,
-    /// Its request or reply used more memory than a free slot keeps.
+    /// The request or reply used more memory than a free slot keeps.
     is_long: AtomicBool,
     is_one_way: AtomicBool,
     task: Mutex<Option<Waker>>,
@@ -91,7 +91,7 @@ impl Slot {
 pub(crate) struct Ticket {
     pub(crate) slot: u32,
     pub(crate) generation: u32,
-    /// It is a call of the route, not a query of an instance.
+    /// True for a call of the route, false for a query of an instance.
     pub(crate) is_counted: bool,
     /// The time of its call is measured.
     pub(crate) is_timed: bool,
@@ -142,7 +142,7 @@ pub(crate) struct RemoteOffer {
     pub(crate) header: RequestHeader,
     /// Only instance that may take it, or 0.
     pub(crate) target: u32,
-    /// It may be offered before there is an instance.
+    /// The offer may precede the first instance.
     pub(crate) precedes_copy: bool,
     /// The target owns its key.
     pub(crate) keyed: bool,
@@ -150,9 +150,9 @@ pub(crate) struct RemoteOffer {
     pub(crate) one_way: bool,
     /// One-way, but a backlog follows it to its end.
     pub(crate) is_followed: bool,
-    /// It comes from a backlog, for which some slots are reserved.
+    /// The offer comes from a backlog, for which some slots are reserved.
     pub(crate) uses_reserve: bool,
-    /// Its caller's place in the line, if it has waited.
+    /// Place of the caller in the line, if it has waited.
     pub(crate) place: Option<PlaceInLine>,
 }
 
@@ -313,7 +313,7 @@ impl RouteTable {
         std::thread::park_timeout(if has_copy { timeout.min(QUARANTINE_LOOK) } else { timeout });
     }
 
-    /// Has a task woken when there may be a slot or an instance for the offer, which has a place in the line from then
+    /// Registers a task to wake when there may be a slot or an instance for the offer, which has a place in the line from then
     /// on. True if the I/O thread must be woken, because it sleeps too long.
     pub(crate) fn want_change(&self, task: &Waker, offer: &mut RemoteOffer) -> bool {
         let mut state = self.lock();
@@ -460,7 +460,7 @@ impl RouteTable {
                     }
                     self.free(state, held.slot, held.generation);
                 } else {
-                    // It has not begun, so a retry is safe; at the same instance if that is still there.
+                    // Not begun, so a retry is safe; at the same instance if that is still there.
                     let is_meant = seen.state() == Some(ClaimState::Offered) && state.has_open_copy(seen.holder());
                     self.offer_again(state, held, if is_meant { seen.holder() } else { 0 });
                 }

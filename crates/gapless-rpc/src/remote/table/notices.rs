@@ -13,7 +13,7 @@ use std::task::Waker;
 const DEADLINES_PER_SLOT: usize = 4;
 
 impl RouteTable {
-    /// Has the task woken at the call's end, instead of the previous task. False if there is something to see already.
+    /// Registers a task to wake at the call's end, instead of the previous one. False if there is something to see already.
     pub(crate) fn want_notice(&self, ticket: Ticket, task: Waker) -> bool {
         let slot = &self.slots[ticket.slot as usize];
         drop(slot.put_task(Some(task)));
@@ -77,7 +77,7 @@ impl RouteTable {
         forwarded
     }
 
-    /// Has requests that were taken back offered again: one-way requests at once, the others by their callers.
+    /// Causes requests that were taken back to be offered again: one-way requests at once, the others by their callers.
     #[cold]
     fn notice_taken_back(&self) {
         let mut state = self.lock();

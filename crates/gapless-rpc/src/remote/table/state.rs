@@ -112,7 +112,7 @@ pub(crate) enum CopyState {
     Open,
     /// Takes none for now.
     Suspended,
-    /// Takes none any more, and finishes what it has.
+    /// Takes none any more, and finishes its requests.
     Draining,
 }
 
@@ -249,7 +249,7 @@ impl State {
         let Self { waiting_for_copy, waiting_backlogs, .. } = self;
         let task = task.or_else(|| waiting_for_copy.remove(&place)).or_else(|| waiting_backlogs.remove(&place));
         if was_called || task.is_none() {
-            // It may have been woken for a slot that it has not taken.
+            // The task may have been woken for a slot that it has not taken.
             self.call_next();
         }
         task
