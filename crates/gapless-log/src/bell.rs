@@ -1,16 +1,18 @@
-//! [`Bell`]: how callers wake the workers of one copy of a route. A region of one page that the copy makes and its callers map.
+//! [`Bell`]: wakes the workers of one instance of a route. A region of one page that the instance makes and its callers
+//! map.
 //!
 //! ```text
-//!    0  of threads: u32 epoch, on which they sleep | u16 asleep or about to be | u16 of those, rung and not come yet
-//!   64  of tasks, which an eventfd wakes: u32 unused | u16 asleep | u16 of those, rung and not woken yet
-//!  128  u64 handlers that wait to be told that their calls were withdrawn, which an eventfd does
-//!  192  u64 0, or while a worker looks for work before it sleeps: 1, or 2 if it was spared a ring
+//!   0  threads: u32 epoch, their futex | u16 asleep or about to be | u16 of those, rung and not awake yet
+//!  64  tasks, woken by an eventfd: u32 unused | u16 asleep | u16 of those, rung and not woken yet
+//! 128  u64 handlers that wait for the withdrawal of their calls, signalled by an eventfd
+//! 192  u64 0, or while a worker looks for work before it sleeps: 1, or 2 if it was spared a ring
 //! ```
-//! The argument is that of every parking here (Dekker's): a worker announces itself, fences, and looks for work once more; a caller
-//! publishes work, fences, and looks at who has announced itself. Each ring takes up one announcement: a caller that finds none left
-//! rings another copy, and a worker that has found work by itself learns that a ring was meant for it. While a worker looks nobody
-//! is rung, because a sleeper comes later than it does; it rings for what it sees beside what it takes. `tests/loom/loom_calls.rs` runs
-//! every order. Callers can write what they like here, so no wait may be for ever: a spoiled bell costs the length of one wait.
+//! The argument is that of all parking here (Dekker's): a worker announces itself, fences, and looks for work once
+//! more; a caller publishes work, fences, and looks for announcements. Each ring consumes one announcement: a caller
+//! that finds none left rings another instance, and a worker that has found work by itself learns that a ring was meant
+//! for it. While a worker looks, no sleeper is rung, because it would come later than the looking worker; that worker
+//! rings for any work beyond what it takes. `tests/loom/loom_calls.rs` explores every order. Callers can write anything
+//! here, so no wait may be unbounded: a corrupted bell costs the length of one wait.
 
 use crate::sync::{AtomicU64, Ordering, fence};
 use crate::{LogError, Region};
@@ -27,7 +29,7 @@ const LOOKING: usize = 192;
 const IS_LOOKING: u64 = 1;
 const SPARED: u64 = 2;
 
-/// One of the two words.
+/// State of one of the two words.
 #[derive(Clone, Copy)]
 struct Sleepers {
     epoch: u32,
@@ -44,7 +46,8 @@ impl Sleepers {
         (self.rung as u64) << 48 | (self.asleep as u64) << 32 | self.epoch as u64
     }
 
-    /// Changes a word; what stood there before. Acquire and Release: who sees another's change sees what it did before.
+    /// Changes a word and returns its previous state. Acquire and Release: a thread that sees a change sees everything
+    /// before it.
     fn change(word: &AtomicU64, change: impl Fn(Self) -> Option<Self>) -> Option<Self> {
         let changed = |word| change(Self::from_word(word)).map(Self::to_word);
         word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, changed).ok().map(Self::from_word)
@@ -59,25 +62,25 @@ impl Sleepers {
     }
 }
 
-/// Who was rung.
+/// Result of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rung {
-    /// Nobody sleeps whom no other ring has woken.
+    /// All sleepers have been woken by other rings.
     Nobody,
     /// A thread is awake, or was looking for work.
     Thread,
-    /// A task: the copy's eventfd is to be written.
+    /// A task: the caller must write the instance's eventfd.
     Task,
 }
 
-/// Wakes workers.
+/// Wakes the workers of an instance.
 #[derive(Debug)]
 pub struct Bell {
     region: Region,
 }
 
 impl Bell {
-    /// A bell of a copy.
+    /// Makes the bell of an instance.
     ///
     /// # Errors
     /// As [`Region::create`].
@@ -85,34 +88,36 @@ impl Bell {
         Ok(Self { region: Region::create(BELL_LENGTH)? })
     }
 
-    /// The bell in a region that its copy has passed.
+    /// The bell in a region that its instance has passed.
     #[must_use]
     pub const fn new(region: Region) -> Self {
         Self { region }
     }
 
-    /// Its memory.
+    /// Memory of the bell.
     #[must_use]
     pub const fn region(&self) -> &Region {
         &self.region
     }
 
-    /// Worker: sleeps until [`Bell::ring`] or for `timeout`, unless `found_work` finds some, which is asked after the
-    /// announcement. True if it found work and was rung all the same: what the ring was for may be something else, and it is to ring
-    /// another if it sees more than it takes.
+    /// Worker: sleeps until [`Bell::ring`] or for `timeout`, unless `found_work`, called after the announcement,
+    /// returns true. Returns true if there was work and also a ring: the ring may have been for other work, so the
+    /// worker must ring another if it sees more than it takes.
     pub fn park(&self, timeout: Duration, found_work: impl FnOnce() -> bool) -> bool {
         let word = self.region.word(THREADS);
-        // In one step with the epoch: every ring that takes this announcement up changes the epoch, and the sleep ends at once.
+        // In one step with the epoch: every ring that consumes this announcement changes the epoch, so the sleep ends
+        // at once.
         let announced = |sleepers: Sleepers| Some(Sleepers { asleep: sleepers.asleep.saturating_add(1), ..sleepers });
         let epoch = Sleepers::change(word, announced).map_or(0, |before| before.epoch);
-        // SeqCst: pairs with the fence in `ring`; the caller sees the announcement, or this side its work.
+        // SeqCst: pairs with the fence in `ring`. Either the caller sees the announcement, or this worker sees the
+        // work.
         fence(Ordering::SeqCst);
         let found = found_work();
         if !found {
             self.region.wait(THREADS, epoch, timeout);
         }
-        // Without a ring since its announcement none was for it; of several that were, each thread takes one back, so that none that
-        // sleeps on counts as rung.
+        // If there was no ring since its announcement, none was for it. If there were several, each thread takes one
+        // back, so that no thread that sleeps on counts as rung.
         let come = |sleepers: Sleepers| {
             let asleep = sleepers.asleep.saturating_sub(1);
             let rung = sleepers.rung.saturating_sub((sleepers.epoch != epoch).into()).min(asleep);
@@ -122,24 +127,24 @@ impl Bell {
         found && before.is_some_and(|before| before.epoch != epoch)
     }
 
-    /// Worker: looks for work from now on, and is the only one of its copy that does.
+    /// Worker: begins to look for work, as the only worker of its instance that does.
     pub fn begin_look(&self) {
         // Relaxed: a caller that does not see it rings a sleeper.
         self.region.word(LOOKING).store(IS_LOOKING, Ordering::Relaxed);
     }
 
-    /// Worker: looks no more. Whether it was spared a ring: then it looks at everything before it sleeps, and rings for what it
-    /// sees beside what it takes.
+    /// Worker: ends the look. True if it was spared a ring: then it must check everything before it sleeps, and ring
+    /// for any work beyond what it takes.
     #[must_use]
     pub fn end_look(&self) -> bool {
         // Acquire: sees the work for which it was spared a ring.
         self.region.word(LOOKING).swap(0, Ordering::AcqRel) == SPARED
     }
 
-    /// Spares the worker that looks a ring; false if none does.
+    /// Spares the looking worker a ring; false without one.
     fn spare_ring(&self) -> bool {
         let word = self.region.word(LOOKING);
-        // Relaxed: what it says is confirmed in the next step.
+        // Relaxed: confirmed in the next step.
         if word.load(Ordering::Relaxed) == 0 {
             return false;
         }
@@ -148,8 +153,9 @@ impl Bell {
         word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, spared).is_ok()
     }
 
-    /// Tasks of the copy: so many sleep now. The copy's lock puts these changes in order; a task that goes to sleep looks for work
-    /// once more after this. True if fewer sleep than were rung: one that stays awake by itself was rung.
+    /// Tasks of the instance: announces the number of sleepers. The instance's lock orders these changes; a task that
+    /// goes to sleep must look for work once more after this. True if fewer sleep than were rung: a task that stays
+    /// awake by itself was rung.
     pub fn announce_tasks(&self, asleep: usize) -> bool {
         let asleep = u16::try_from(asleep).unwrap_or(u16::MAX);
         let announced = |sleepers: Sleepers| Some(Sleepers { asleep, rung: sleepers.rung.min(asleep), ..sleepers });
@@ -159,8 +165,8 @@ impl Bell {
         before.is_some_and(|before| before.rung > asleep)
     }
 
-    /// Tasks of the copy: how many of the `asleep` that sleep were rung and are to be woken now; the others sleep on. With the
-    /// copy's lock.
+    /// Tasks of the instance: returns how many of the `asleep` tasks were rung and must be woken now. Call it with the
+    /// instance's lock.
     #[must_use]
     pub fn take_rung_tasks(&self, asleep: usize) -> usize {
         let left = |rung: u16| u16::try_from(asleep).unwrap_or(u16::MAX).saturating_sub(rung);
@@ -169,16 +175,17 @@ impl Bell {
         before.map_or(0, |before| usize::from(before.rung).min(asleep))
     }
 
-    /// Handlers of the copy: so many wait now to be told that their calls were withdrawn. The copy's lock puts these changes in order;
-    /// one that begins to wait looks at its claim once more after this.
+    /// Handlers of the instance: announces how many wait for the withdrawal of their calls. The instance's lock orders
+    /// these changes; a handler that begins to wait must check its claim once more after this.
     pub fn announce_watchers(&self, waiting: usize) {
-        // Relaxed: the fence orders it.
+        // Relaxed: ordered by the fence.
         self.region.word(WATCHERS).store(waiting as u64, Ordering::Relaxed);
-        // SeqCst: pairs with the fence in `has_watchers`; the handler sees the withdrawal, or the caller the announcement.
+        // SeqCst: pairs with the fence in `has_watchers`. Either the handler sees the withdrawal, or the caller sees
+        // the announcement.
         fence(Ordering::SeqCst);
     }
 
-    /// Caller, after it has withdrawn a call: whether the copy's eventfd is to be written, because a handler may wait for that.
+    /// Caller, after a withdrawal: reports whether to write the instance's eventfd, because a handler may wait for it.
     #[must_use]
     pub fn has_watchers(&self) -> bool {
         // SeqCst: pairs with the fence in `announce_watchers`.
@@ -186,10 +193,11 @@ impl Bell {
         self.region.word(WATCHERS).load(Ordering::Relaxed) != 0
     }
 
-    /// Whether a thread or a task sleeps that was not rung, or a thread looks for work. A hint, for choosing a copy.
+    /// Reports whether a thread or a task sleeps that was not rung, or a thread looks for work. A hint, for the choice
+    /// of an instance.
     #[must_use]
     pub fn is_anyone_idle(&self) -> bool {
-        // Relaxed: a hint, pairs with nothing.
+        // Relaxed: a hint that synchronises nothing.
         self.region.word(LOOKING).load(Ordering::Relaxed) != 0
             || [THREADS, TASKS].iter().any(|word| {
                 let word = self.region.word(*word).load(Ordering::Relaxed);
@@ -197,10 +205,10 @@ impl Bell {
             })
     }
 
-    /// After publishing work: wakes one worker if one sleeps that was not rung, unless one looks for work.
+    /// Caller, after publishing work: wakes one sleeping worker that was not rung, unless a worker is looking for work.
     #[must_use]
     pub fn ring(&self) -> Rung {
-        // SeqCst: pairs with the fence in `park` and `announce_tasks`.
+        // SeqCst: pairs with the fences in `park` and `announce_tasks`.
         fence(Ordering::SeqCst);
         if self.spare_ring() {
             return Rung::Thread;
@@ -215,7 +223,8 @@ impl Bell {
         }
     }
 
-    /// Wakes every thread of the copy: it stops, or has a new caller. Counts that a caller has spoiled are right again afterwards.
+    /// Wakes every thread of the instance, which stops or has a new caller. Also repairs counts that a caller has
+    /// corrupted.
     pub fn ring_all(&self) {
         let all = |sleepers: Sleepers| {
             Some(Sleepers { epoch: sleepers.epoch.wrapping_add(1), rung: sleepers.asleep, ..sleepers })

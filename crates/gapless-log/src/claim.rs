@@ -1,5 +1,5 @@
-//! [`Claim`]: who has a request, in one word between its caller and all copies of its route. Every step is one compare-and-swap,
-//! so whoever dies leaves a word that says how far the request had come.
+//! [`Claim`]: ownership of a request, in one word between its caller and all instances of its route. Every transition
+//! is one compare-and-swap, so after any death the word shows how far the request had come.
 //!
 //! ```text
 //!  claim word:  generation u32 | holder u24 | flags u4 | state u4
@@ -9,25 +9,25 @@
 //!       ▲                │                 │              │                 ▲
 //!       └── take back ───┘                 └── withdraw ──┴──▶ withdrawn ───┘
 //! ```
-//! The caller offers, takes back, withdraws and frees; a copy claims, begins and answers. While a request is offered the holder
-//! names the only copy that may take it, or is 0. A word of another generation is another request.
+//! The caller offers, takes back, withdraws and frees; an instance claims, begins and answers. While a request is
+//! offered, the holder is the only instance that may take it, or 0. Another generation means another request.
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// How far a request has come.
+/// State of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimState {
     /// The slot holds no request.
     Free = 0,
-    /// Any copy, or the one that is named, may take it.
+    /// Any instance, or the target, may take it.
     Offered = 1,
-    /// A copy has taken it and its handler has not begun.
+    /// An instance has taken it and its handler has not begun.
     Claimed = 2,
     /// The handler has begun.
     Begun = 3,
-    /// The reply lies in the slot.
+    /// The reply is in the slot.
     Answered = 4,
-    /// The caller no longer waits; the slot is not free before its holder has noticed or is dead.
+    /// The caller no longer waits; the slot is not free until its holder has noticed or is dead.
     Withdrawn = 5,
 }
 
@@ -53,11 +53,10 @@ const SPINS_FLAG: u64 = 1 << 7;
 const HOLDER_SHIFT: u32 = 8;
 const GENERATION_SHIFT: u32 = 32;
 
-/// Greatest number of a copy.
+/// Greatest number of an instance.
 pub const COPY_NUMBER_MAX: u32 = (1 << 24) - 1;
 
-/// A claim word as it was at one moment. Another process may have written anything: a state that there is not reads as
-/// [`None`].
+/// Snapshot of a claim word. Another process may have written anything: an undefined state reads as [`None`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ClaimWord(u64);
 
@@ -67,19 +66,19 @@ impl ClaimWord {
         Self((generation as u64) << GENERATION_SHIFT | (holder as u64) << HOLDER_SHIFT | flags | state as u64)
     }
 
-    /// Which request of the slot this is about.
+    /// Generation: which request of the slot this is.
     #[must_use]
     pub const fn generation(self) -> u32 {
         (self.0 >> GENERATION_SHIFT) as u32
     }
 
-    /// The copy that has it; while it is offered, the copy that it is meant for, or 0.
+    /// Instance that has it; while it is offered, the target, or 0.
     #[must_use]
     pub const fn holder(self) -> u32 {
         (self.0 >> HOLDER_SHIFT) as u32 & COPY_NUMBER_MAX
     }
 
-    /// How far it has come.
+    /// State of the request.
     #[must_use]
     pub const fn state(self) -> Option<ClaimState> {
         ClaimState::from_value(self.0 & STATE_MASK)
@@ -89,13 +88,13 @@ impl ClaimWord {
         self.0 & (WAITS_FLAG | NOTIFY_FLAG | REVOKED_FLAG | SPINS_FLAG)
     }
 
-    /// Whether the caller has given its holder up: it is dead, or no longer connected.
+    /// Reports whether the caller has revoked its holder, which is dead or disconnected.
     #[must_use]
     pub const fn is_revoked(self) -> bool {
         self.0 & REVOKED_FLAG != 0
     }
 
-    /// The half that a futex compares.
+    /// Half that a futex compares.
     #[must_use]
     pub const fn low_half(self) -> u32 {
         self.0 as u32
@@ -112,36 +111,36 @@ impl std::fmt::Debug for ClaimWord {
     }
 }
 
-/// What an answer has to wake.
+/// Wake-ups required by an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToWake {
     /// A thread of the caller sleeps on the claim word.
     pub waits: bool,
-    /// The caller's reactor is to be told.
+    /// The caller's reactor must be signalled.
     pub notify: bool,
-    /// A thread of the caller looks at the notice word of the slot.
+    /// A thread of the caller spins on the notice word of the slot.
     pub spins: bool,
 }
 
-/// What became of an answer.
+/// Outcome of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answering {
     /// The caller will see the reply.
     Answered(ToWake),
-    /// The caller had withdrawn the request: the reply is not looked at, and the slot is the caller's again.
+    /// The caller had withdrawn the request: the reply is ignored, and the slot is the caller's again.
     Withdrawn,
-    /// The slot is about something else: the caller has given this copy up.
+    /// The slot holds another request: the caller has revoked this instance.
     Lost,
 }
 
-/// The outcome of a caller's attempt to end its request.
+/// Outcome of a caller's attempt to end its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Withdrawal {
-    /// No copy had it: the slot is free.
+    /// No instance had it: the slot is free.
     TakenBack,
-    /// A copy has it, whose handler had not begun. The slot is in quarantine.
+    /// An instance has it, and its handler had not begun. The slot is in quarantine.
     NotBegun { holder: u32 },
-    /// A copy's handler is at work. The slot is in quarantine.
+    /// The handler of an instance has begun. The slot is in quarantine.
     Begun { holder: u32 },
     /// The reply is there.
     Answered,
@@ -150,7 +149,7 @@ pub enum Withdrawal {
 }
 
 impl Withdrawal {
-    /// The copy that has the request still, if one has.
+    /// Instance that still has the request, if any.
     #[must_use]
     pub const fn holder(self) -> Option<u32> {
         match self {
@@ -160,7 +159,7 @@ impl Withdrawal {
     }
 }
 
-/// One claim word.
+/// Access to one claim word.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim<'a>(&'a AtomicU64);
 
@@ -171,15 +170,16 @@ impl<'a> Claim<'a> {
         Self(word)
     }
 
-    /// The word as it is now. What its writer wrote before it is seen.
+    /// Loads the word. Everything that its writer wrote before is visible.
     #[inline]
     #[must_use]
     pub fn load(self) -> ClaimWord {
-        // Acquire: pairs with the Release of every step, so request and reply are seen with their states.
+        // Acquire: pairs with the Release of every transition, so that request and reply are seen with their states.
         ClaimWord(self.0.load(Ordering::Acquire))
     }
 
-    /// One step. Release publishes what was written before it, Acquire shows what the other side wrote before its last step.
+    /// One transition. Release publishes what was written before it; Acquire shows what the other side wrote before its
+    /// last transition.
     #[inline]
     fn step(self, from: ClaimWord, to: ClaimWord) -> Result<(), ClaimWord> {
         match self.0.compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Acquire) {
@@ -188,23 +188,23 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// Owner, of a slot that is its own and whose request is written: offers it to the copy `target`, or to all (0). If the caller
-    /// `spins`, it looks at a word of its own, so that it does not take the claim's line from the copy at each look.
+    /// Owner of a slot with a written request: offers it to the instance `target`, or to all (0). A caller that `spins`
+    /// polls a separate word, so as not to take the claim's cache line from the instance.
     #[inline]
     pub fn offer(self, generation: u32, target: u32, spins: bool) {
         let flags = if spins { SPINS_FLAG } else { 0 };
-        // Release: a copy that sees the offer sees the request (pairs with the Acquire of `load` and `claim`).
+        // Release: an instance that sees the offer sees the request (pairs with the Acquire of `load` and `claim`).
         self.0.store(ClaimWord::new(generation, target, flags, ClaimState::Offered).0, Ordering::Release);
     }
 
-    /// Copy `holder`: takes the request that `seen` offers. False if another was faster or the caller has taken it back, or is
-    /// about to because it was revoked.
+    /// Instance `holder`: takes the request that `seen` offers. False if another was faster, or the caller has taken it
+    /// back, or is about to because it was revoked.
     #[inline]
     #[must_use]
     pub fn claim(self, seen: ClaimWord, holder: u32) -> bool {
         let is_meant = seen.holder() == 0 || seen.holder() == holder;
         is_meant && !seen.is_revoked() && seen.state() == Some(ClaimState::Offered) && {
-            // The caller may set a flag between the look and the step.
+            // The caller may set a flag between the load and the exchange.
             let mut from = seen;
             loop {
                 match self.step(from, from.with(holder, ClaimState::Claimed)) {
@@ -222,8 +222,8 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// Copy `holder`: its handler is about to begin. False if the caller no longer wants it: [`Claim::answer`] then, to give
-    /// the slot back.
+    /// Instance `holder`: marks its handler as begun. False if the caller has withdrawn the request: call
+    /// [`Claim::answer`] then, to give the slot back.
     #[inline]
     #[must_use]
     pub fn begin(self, generation: u32, holder: u32) -> bool {
@@ -239,7 +239,7 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// Copy `holder`: the reply is written, or there is none because the request was withdrawn.
+    /// Instance `holder`: answers; the reply is written, or absent because the request was withdrawn.
     #[inline]
     pub fn answer(self, generation: u32, holder: u32) -> Answering {
         let mut found = self.load();
@@ -250,7 +250,8 @@ impl<'a> Claim<'a> {
             if !is_withdrawn && !is_held {
                 return Answering::Lost;
             }
-            // SeqCst: who answers may look next at what others have announced and then looked for this.
+            // SeqCst: the answering thread may next look at what others have announced before they looked for this
+            // answer.
             let answered = found.with(holder, ClaimState::Answered).0;
             match self.0.compare_exchange(found.0, answered, Ordering::SeqCst, Ordering::Acquire).map_err(ClaimWord) {
                 Ok(_) if is_withdrawn => return Answering::Withdrawn,
@@ -264,7 +265,8 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// Copy: whether the caller has withdrawn the request `generation` that `holder` has, or `holder` has answered it.
+    /// Instance: reports whether the caller has withdrawn the request `generation` of `holder`, or `holder` has
+    /// answered it.
     #[inline]
     #[must_use]
     pub fn is_withdrawn(self, generation: u32, holder: u32) -> bool {
@@ -272,29 +274,29 @@ impl<'a> Claim<'a> {
         !(found.is(generation, holder, ClaimState::Begun) || found.is(generation, holder, ClaimState::Claimed))
     }
 
-    /// Owner: a thread is about to sleep on the word. The low half that it may sleep on; `None` if there is something to be seen
-    /// first: an answer, or that its holder was given up.
+    /// Owner: announces that a thread is about to sleep on the word. Returns the low half to sleep on; `None` if there
+    /// is an answer or a revocation to see first.
     #[must_use]
     pub fn announce_wait(self, generation: u32) -> Option<u32> {
         self.set_flag(generation, WAITS_FLAG).map(ClaimWord::low_half)
     }
 
-    /// Owner, or the copy that has it: the owner is to be told by its reactor from now on. False if there is something to be seen already, as for
-    /// [`Claim::announce_wait`].
+    /// Owner, or the instance that has it: requests a signal by the owner's reactor. False if there is something to see
+    /// already, as for [`Claim::announce_wait`].
     #[must_use]
     pub fn want_notice(self, generation: u32) -> bool {
         self.set_flag(generation, NOTIFY_FLAG).is_some()
     }
 
-    /// Owner: the copy `holder` is dead or no longer connected. A thread that sleeps on the word sees another word when it is
-    /// woken, or when it is about to sleep. False if that copy does not have the request, and nobody else may take it.
+    /// Owner: revokes the instance `holder`, which is dead or disconnected. A thread that sleeps on the word, or is
+    /// about to, sees a changed word. False if that instance does not have the request, and is not its only target.
     pub fn revoke(self, holder: u32) -> bool {
         self.revoke_if(holder, |state| {
             matches!(state, Some(ClaimState::Offered | ClaimState::Claimed | ClaimState::Begun))
         })
     }
 
-    /// Owner: nobody takes what is offered to the copy `target`, or to all (0), from now on. False if it is not offered so.
+    /// Owner: revokes the offer to the instance `target`, or to all (0). False if it is not offered so.
     pub fn revoke_offer(self, target: u32) -> bool {
         self.revoke_if(target, |state| state == Some(ClaimState::Offered))
     }
@@ -310,7 +312,7 @@ impl<'a> Claim<'a> {
         false
     }
 
-    /// Sets a flag of a request that is under way and whose holder was not given up.
+    /// Sets a flag of a request that is under way and not revoked.
     fn set_flag(self, generation: u32, flag: u64) -> Option<ClaimWord> {
         let mut found = self.load();
         loop {
@@ -330,7 +332,7 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// Owner: ends its request, however far it is.
+    /// Owner: ends its request in any state.
     pub fn withdraw(self, generation: u32) -> Withdrawal {
         let mut found = self.load();
         loop {
@@ -350,10 +352,10 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// Owner, after the death of every process that could hold it, or once it has read the answer: the slot is its own again.
+    /// Owner, after the death of every process that could hold it, or after reading the answer: takes the slot back.
     #[inline]
     pub fn free(self, generation: u32) {
-        // Release: whoever sees the word free or offered anew has nothing to do with what was there before.
+        // Release: a thread that sees the word free or offered again has no access to the old request.
         self.0.store(ClaimWord::new(generation, 0, 0, ClaimState::Free).0, Ordering::Release);
     }
 }

@@ -1,5 +1,5 @@
-//! Cursors: [`GatingCursor`] borrows frames in place and is waited for; [`FreeCursor`] copies, is
-//! never waited for, and is told when it was lapped.
+//! Cursors: [`GatingCursor`] borrows frames in place and holds the writer back; [`FreeCursor`] copies, never holds the
+//! writer back, and learns when it was lapped.
 
 use crate::LogError;
 use crate::descriptor as d;
@@ -9,30 +9,30 @@ use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use gapless_wire::prefetch::BACKLOG_AHEAD_BYTES;
 use gapless_wire::{HEADER_LENGTH, aligned_length};
 
-/// How far a cursor may read.
+/// Frames that a cursor may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Everything appended: the journaler, the replicator and the state-replication leader only.
+    /// All appended frames: only for the journaler, the replicator and the leader of state replication.
     Appended,
-    /// What has reached the stream's tier: everybody else.
+    /// Frames that have reached the stream's tier: for everyone else.
     Released,
 }
 
-/// What a gating cursor and its writer tell each other, on a cache line of its own.
+/// State shared by a gating cursor and its writer, on a cache line of its own.
 #[repr(align(128))]
 pub(crate) struct Gate {
-    /// Stored by the cursor: it looks at nothing before this position any more.
+    /// Stored by the cursor: it reads nothing before this position any more.
     position: AtomicU64,
-    /// Stored by the cursor: the truncations it has taken note of.
+    /// Stored by the cursor: number of truncations it has noted.
     noted: AtomicU64,
-    /// Stored by the writer: the truncations there were.
+    /// Stored by the writer: number of truncations so far.
     truncations: AtomicU64,
 }
 
-/// The position of a cursor that no longer exists; it gates nothing.
+/// Position of a dropped cursor, which gates nothing.
 const ABANDONED: u64 = u64::MAX;
 
-/// What a cursor of scope [`Scope::Released`] has noted: it sees nothing that can be cut off.
+/// Value of `noted` for scope [`Scope::Released`], whose frames cannot be truncated.
 const UNCONCERNED: u64 = u64::MAX;
 
 impl Gate {
@@ -48,26 +48,26 @@ impl Gate {
         }
     }
 
-    /// Writer: where the cursor stands.
+    /// Writer: loads the cursor's position.
     pub(crate) fn load(&self) -> u64 {
-        // Acquire: the cursor's last look comes before our next write (pairs with GatingCursor::advance).
+        // Acquire: the cursor's last read comes before our next write (pairs with GatingCursor::advance).
         self.position.load(Ordering::Acquire)
     }
 
-    /// Writer: whether the cursor was dropped.
+    /// Writer: reports whether the cursor was dropped.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.load() == ABANDONED
     }
 
-    /// Writer: the end of the window went back, for the `truncations`-th time.
+    /// Writer: announces that the end of the window went back, for the `truncations`-th time.
     pub(crate) fn announce_truncation(&self, truncations: u64) {
-        // Release: who sees the count sees the new tail (pairs with GatingCursor::available_bytes).
+        // Release: a cursor that sees the count sees the new tail (pairs with GatingCursor::available_bytes).
         self.truncations.store(truncations, Ordering::Release);
     }
 
-    /// Writer: whether the cursor looks at nothing any more that the first `truncations` cut off.
+    /// Writer: reports whether the cursor has stopped reading frames cut off by the first `truncations`.
     pub(crate) fn has_noted(&self, truncations: u64) -> bool {
-        // Acquire: its last look comes before our next write (pairs with GatingCursor::note).
+        // Acquire: its last read comes before our next write (pairs with GatingCursor::note).
         self.noted.load(Ordering::Acquire) >= truncations
     }
 }
@@ -77,11 +77,11 @@ pub struct GatingCursor {
     memory: Arc<Memory>,
     gate: Arc<Gate>,
     position: u64,
-    /// What was available at the last look, so that the writer's cache line is asked for once a batch.
+    /// Limit at the last look, so that the writer's cache line is loaded once per batch.
     limit: u64,
-    /// The truncations it has taken note of.
+    /// Number of truncations it has noted.
     truncations: u64,
-    /// Where the window ended when it was found to end before this cursor, and after so many truncations.
+    /// End of the window when it was found to end before this cursor, and the number of truncations then.
     cut: Option<(u64, u64)>,
     scope: Scope,
 }
@@ -98,17 +98,17 @@ impl GatingCursor {
         self.position
     }
 
-    /// Whether everything that may be read now has been.
+    /// Reports whether everything readable now has been read.
     #[must_use]
     pub fn is_at_limit(&self) -> bool {
         self.position == self.load_limit()
     }
 
-    /// How many bytes can be read, asking the writer again only when all that was known is consumed.
+    /// Number of readable bytes. Loads the writer's word only when all known bytes are consumed.
     #[inline]
     fn available_bytes(&mut self) -> Result<usize, LogError> {
         if self.scope == Scope::Appended {
-            // Acquire: the tail that was cut is seen below (pairs with Gate::announce_truncation).
+            // Acquire: the truncated tail is seen below (pairs with Gate::announce_truncation).
             let truncations = self.gate.truncations.load(Ordering::Acquire);
             if truncations != self.truncations {
                 self.look(truncations)?;
@@ -121,7 +121,8 @@ impl GatingCursor {
         Ok((self.limit - self.position) as usize)
     }
 
-    /// Looks how far it may read; fails if the window was cut before it, by one of so many truncations.
+    /// Refreshes the limit; fails if the window was truncated before the cursor, by truncation number `truncations` at
+    /// the latest.
     #[inline]
     fn look(&mut self, truncations: u64) -> Result<(), LogError> {
         let limit = self.load_limit();
@@ -144,28 +145,28 @@ impl GatingCursor {
         self.memory.header_word(word).load(Ordering::Acquire)
     }
 
-    /// Lets the writer go on after a truncation: nothing that it cut is looked at any more.
+    /// Notes truncations, so that the writer can go on: no truncated frame is read any more.
     fn note(&mut self, truncations: u64) {
         self.truncations = truncations;
         // Release: pairs with Gate::has_noted.
         self.gate.noted.store(truncations, Ordering::Release);
     }
 
-    /// Whole frames that can be read now, in place, back to back, each padded to 8 bytes: what is left
-    /// of an earlier look, else all there are; empty if there are none.
+    /// Whole readable frames in place, back to back, each padded to 8 bytes: the rest of an earlier look, else all
+    /// there are; empty without any.
     ///
     /// # Errors
-    /// [`LogError::Truncated`] if the window now ends before this cursor: [`GatingCursor::rewind`].
+    /// [`LogError::Truncated`] if the window now ends before this cursor; call [`GatingCursor::rewind`].
     #[cfg(not(loom))]
     #[inline]
     pub fn available(&mut self) -> Result<&[u8], LogError> {
         let length = self.available_bytes()?;
-        // SAFETY: these frames are published, and the writer keeps from them until `advance`, or after
-        // a truncation until `note`; both need this borrow to have ended.
+        // SAFETY: these frames are published. The writer does not touch them until `advance`, or after a truncation
+        // until `note`; both need this borrow to have ended.
         Ok(unsafe { self.memory.bytes(self.position, length) })
     }
 
-    /// Copies what can be read now into `bytes`, as far as it fits, for model-checking.
+    /// Copies the readable frames into `bytes`, as far as they fit, for model checking.
     ///
     /// # Errors
     /// As for `available`.
@@ -177,10 +178,10 @@ impl GatingCursor {
         Ok(())
     }
 
-    /// Moves past `length_bytes` of what was available, and lets the writer have them.
+    /// Moves past `length_bytes` of the readable frames, and releases them to the writer.
     ///
     /// # Panics
-    /// If it would go beyond what was available.
+    /// If it would go beyond the readable frames.
     #[inline]
     pub fn advance(&mut self, length_bytes: usize) {
         self.advance_quietly(length_bytes);
@@ -188,19 +189,19 @@ impl GatingCursor {
         self.gate.position.store(self.position, Ordering::Release);
     }
 
-    /// Moves past `length_bytes` without letting the writer have them yet; the next
-    /// [`GatingCursor::advance`] does, also one by 0.
+    /// Moves past `length_bytes` without releasing them to the writer yet; the next [`GatingCursor::advance`] does,
+    /// even by 0.
     ///
     /// # Panics
-    /// If it would go beyond what was available.
+    /// If it would go beyond the readable frames.
     #[inline]
     pub fn advance_quietly(&mut self, length_bytes: usize) {
         assert!(length_bytes as u64 <= self.limit - self.position, "a cursor cannot pass what it may read");
         self.position += length_bytes as u64;
     }
 
-    /// Goes back to the position that [`LogError::Truncated`] told; without such an error it stays.
-    /// If the window was cut again meanwhile, the next poll tells so.
+    /// Goes back to the position in [`LogError::Truncated`]; without such an error it stays. If the window was
+    /// truncated again meanwhile, the next poll reports it.
     pub fn rewind(&mut self) {
         if let Some((position, truncations)) = self.cut.take() {
             self.position = position;
@@ -214,33 +215,33 @@ impl GatingCursor {
 
 impl Drop for GatingCursor {
     fn drop(&mut self) {
-        // Release: our last look comes before the writer's next write (pairs with Gate::load).
+        // Release: our last read comes before the writer's next write (pairs with Gate::load).
         self.gate.position.store(ABANDONED, Ordering::Release);
     }
 }
 
-/// What a [`FreeCursor`] found.
+/// Result of a read by a [`FreeCursor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FreeRead {
-    /// The next frame was copied: this many bytes, without padding. Of several frames the bytes of all, with padding.
+    /// Copied the next frame: its length in bytes, without padding. For several frames, their total with padding.
     Frame(usize),
     /// The next frame is not released yet.
     Empty,
-    /// The frame is no longer in the window: replay from this sequence from the journal, then
+    /// The frame is no longer in the window: replay from this sequence from the journal, then call
     /// [`FreeCursor::seek`].
     Lapped {
-        /// The sequence that was missed.
+        /// Sequence that was missed.
         from_sequence: u64,
     },
 }
 
-/// Copies released frames, from any process; nobody waits for it.
+/// Copies released frames, from any process; never holds the writer back.
 pub struct FreeCursor {
     memory: Arc<Memory>,
     sequence: u64,
-    /// Position of `sequence`, once it is known.
+    /// Position of `sequence`, once known.
     position: Option<u64>,
-    /// What was released at the last look, which is taken again only when all of it is read.
+    /// Released position at the last look, refreshed only when all of it is read.
     released: u64,
     released_sequence: u64,
 }
@@ -250,36 +251,36 @@ impl FreeCursor {
         Self { memory, sequence: sequence.max(1), position: None, released: 0, released_sequence: 0 }
     }
 
-    /// The sequence it reads next.
+    /// Sequence of the next frame.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Goes to `sequence`, after a replay up to there.
+    /// Moves to `sequence`, after a replay up to there.
     pub fn seek(&mut self, sequence: u64) {
         self.sequence = sequence.max(1);
         self.position = None;
     }
 
-    /// Looks how far it may read, once all that was known is read. Whether there is something.
+    /// Refreshes the limit once all known frames are read. Returns whether there is a frame.
     #[inline]
     fn look(&mut self) -> Result<bool, LogError> {
         if self.sequence > self.released_sequence {
-            // The frame, its place in the index and the position behind it are seen (pairs with the Release stores in
+            // The frame, its index entry and the position after it are visible (pairs with the Release stores in
             // Releaser::release).
             let released_sequence = self.memory.foreign_sequence(d::RELEASED_SEQUENCE_WORD);
             if self.sequence > released_sequence {
                 return Ok(false);
             }
-            // Whatever frame lies before it is seen whole (pairs as above).
+            // Every frame before it is completely visible (pairs as above).
             self.released = self.memory.foreign_position(d::RELEASED_WORD)?;
             self.released_sequence = released_sequence;
         }
         Ok(true)
     }
 
-    /// Whether a frame can stand at `position`, which [`Memory`] has checked.
+    /// Checks that a frame can be at `position`, which [`Memory`] has validated.
     #[inline]
     fn check_is_released(&self, position: u64) -> Result<(), LogError> {
         if position < self.released {
@@ -289,19 +290,20 @@ impl FreeCursor {
         Err(LogError::Corrupt { position, reason })
     }
 
-    /// Copies the next released frames, whole ones, back to back and padded, into the start of `buffer`, as many as
-    /// it holds. A frame that is longer than `buffer` is left to [`FreeCursor::read`]: [`FreeRead::Frame`] of 0 bytes.
+    /// Copies the next released frames, whole ones, back to back and padded, to the start of `buffer`, as many as fit.
+    /// A frame longer than `buffer` is left to [`FreeCursor::read`]: [`FreeRead::Frame`] of 0 bytes.
     ///
     /// # Errors
     /// As for [`FreeCursor::read`].
     ///
     /// # Panics
     /// If the length of `buffer` is not a multiple of 8.
+    /// If the length of `buffer` is not a multiple of 8.
     pub fn read_many(&mut self, buffer: &mut [u8]) -> Result<FreeRead, LogError> {
         if !self.look()? {
             return Ok(FreeRead::Empty);
         }
-        // Where it stands is not known yet, or nearly nothing fits: the other way knows how.
+        // The position is not known yet, or almost nothing fits: left to `read`.
         let Some(position) = self.position else { return Ok(FreeRead::Frame(0)) };
         self.check_is_released(position)?;
         let capacity = self.memory.capacity() as u64;
@@ -314,7 +316,7 @@ impl FreeCursor {
             self.memory.prefetch_bytes(position + ahead as u64, BACKLOG_AHEAD_BYTES.min(length.saturating_sub(ahead)));
             self.memory.load_racing(position + at as u64, part);
         }
-        // Acquire fence after the copy: as in `read`. Nothing of the copy is newer if its first word is not.
+        // Acquire fence after the copy: as in `read`. If the first word of the copy is not newer, no word is.
         fence(Ordering::Acquire);
         let claimed = self.memory.header_word(d::CLAIMED_WORD).load(Ordering::Relaxed);
         if claimed.saturating_sub(capacity) > position {
@@ -339,7 +341,7 @@ impl FreeCursor {
         Ok(FreeRead::Frame(end))
     }
 
-    /// Copies the next released frame into `buffer`, which is grown as needed.
+    /// Copies the next released frame into `buffer`, which grows as needed.
     ///
     /// # Errors
     /// [`LogError::Corrupt`] if the writer broke the protocol.
@@ -366,8 +368,8 @@ impl FreeCursor {
             buffer.resize(aligned_length(length), 0);
             self.memory.load_racing(position, buffer);
         }
-        // Acquire fence after the copy: if any copied word was written under a later announcement, that
-        // announcement is seen here (pairs with the Release fence in WindowWriter::reserve).
+        // Acquire fence after the copy: if any copied word was written under a later announcement, that announcement is
+        // seen here (pairs with the Release fence in WindowWriter::reserve).
         fence(Ordering::Acquire);
         let claimed = self.memory.header_word(d::CLAIMED_WORD).load(Ordering::Relaxed);
         if claimed.saturating_sub(capacity) > position {
@@ -375,7 +377,7 @@ impl FreeCursor {
         }
         if !is_due {
             if self.position.is_none() && sequence != self.sequence {
-                // The slot belongs to another frame: there are more frames than slots.
+                // The index slot belongs to another frame: there are more frames than slots.
                 return lapped;
             }
             let reason = format!("length {length}, sequence {sequence} where {} was due", self.sequence);

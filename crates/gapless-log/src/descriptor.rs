@@ -1,5 +1,5 @@
-//! The layout of a mapping: a header page, an index of sequences, and the data, which is mapped twice
-//! in a row so that a frame never wraps.
+//! Layout of a mapping: a header page, an index of sequences, and the data, which is mapped twice in a row so that a
+//! frame never wraps.
 //!
 //! ```text
 //!  file:     | header 4096 | index: slots × u64 | data: capacity |
@@ -13,18 +13,18 @@
 //!    32  u128 stream id
 //!    48  u64  incarnation
 //!    56  u64  longest frame, bytes
-//!   128  u64  appended (window) or tail (ring): position behind the last published frame
+//!   128  u64  appended (window) or tail (ring): position after the last published frame
 //!   136  u64  sequence of the last published frame (window)
-//!   256  u64  released (window): position behind the last frame whose tier is reached
+//!   256  u64  released (window): position after the last frame whose tier is reached
 //!   264  u64  sequence of the last released frame
 //!   384  u64  claimed (window): position up to which the writer may be writing
-//!   512  u64  head (ring): position behind the last frame the reader has done with
+//!   512  u64  head (ring): position after the last frame that the reader has finished
 //!   640  u64  reader parked: 1 while the reader of a ring sleeps
-//!   768  u64  closed: 1 when the writer will write no more, 2 when the reader will read no more
-//!   896  u64 × 8  notes (ring): words of the reader's, for the other side to look at; nothing here depends on them
+//!   768  u64  closed: 1 when the writer has finished, 2 when the reader has finished
+//!   896  u64 × 8  notes (ring): words of the reader for the other side to look at; nothing here depends on them
 //! ```
-//! Positions are bytes since the start, never wrap, and map to `position % capacity`. Index slot
-//! `sequence % slots` holds the position of that sequence's frame, or [`NOWHERE`] if it was cut off.
+//! Positions are bytes since the start, never wrap, and map to `position % capacity`. Index slot `sequence % slots`
+//! holds the position of that sequence's frame, or [`NOWHERE`] if it was truncated.
 
 /// Length of the header page.
 pub const HEADER_LENGTH: usize = 4096;
@@ -61,25 +61,24 @@ pub const RELEASED_WORD: usize = 256 / 8;
 pub const RELEASED_SEQUENCE_WORD: usize = 264 / 8;
 /// Position up to which the writer may be writing.
 pub const CLAIMED_WORD: usize = 384 / 8;
-/// The ring reader's position.
+/// Position of the ring's reader.
 pub const HEAD_WORD: usize = 512 / 8;
 /// 1 while the ring's reader sleeps.
 pub const READER_PARKED_WORD: usize = 640 / 8;
-/// Bit 0: the writer is done; bit 1: the reader is done.
+/// Bit 0: the writer has finished; bit 1: the reader has finished.
 pub const CLOSED_WORD: usize = 768 / 8;
-/// The first of the reader's notes.
+/// First note of the reader.
 pub const NOTES_WORD: usize = 896 / 8;
-/// How many notes there are.
+/// Number of notes.
 pub const NOTES: usize = 8;
-/// Words of the header that are in use.
+/// Number of header words in use.
 pub const HEADER_WORDS: usize = NOTES_WORD + NOTES;
 
 /// Least capacity of a mapping, bytes: one page.
 pub const CAPACITY_MIN: usize = 4096;
 /// Greatest capacity of a mapping, bytes.
 pub const CAPACITY_MAX: usize = 1 << 36;
-/// What an index slot holds when its frame was cut off.
+/// Value of an index slot whose frame was truncated.
 pub const NOWHERE: u64 = u64::MAX;
-/// Greatest position that a mapping may hold when it is opened, so that sums of positions never
-/// overflow: 4 EiB.
+/// Greatest position accepted when a mapping is opened, so that sums of positions never overflow: 4 EiB.
 pub const POSITION_MAX: u64 = 1 << 62;

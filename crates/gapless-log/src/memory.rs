@@ -1,33 +1,33 @@
-//! [`Memory`]: the mapped words of a window or a ring. Anonymous, shared and file-backed memory look
-//! the same from here on; under loom it is a vector of loom's atomics.
+//! [`Memory`]: the mapped words of a window or a ring. Anonymous, shared and file-backed memory have the same
+//! interface; under loom it is a vector of loom's atomics.
 //!
-//! `memory/mapped.rs` owns all mapping and all raw access of the crate, `memory/modelled.rs` is its
-//! model. Window, cursors and ring see words and byte ranges only, never a pointer.
+//! `memory/mapped.rs` has all mapping and raw access of the crate, `memory/modelled.rs` is its model. Window, cursors
+//! and ring see only words and byte ranges, never a pointer.
 
 use crate::LogError;
 use crate::descriptor as d;
 use crate::sync::{AtomicU64, Ordering};
 
-/// Where the words of a mapping live.
+/// Backing of a mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemoryKind {
-    /// This process only (children and threads included).
+    /// This process only (including forked children and threads).
     Anonymous,
-    /// A sealed memory file whose descriptor can be passed to another process; nobody can shrink it,
-    /// so no access to it ever faults.
+    /// A sealed memory file whose descriptor can be passed to another process. No process can shrink it, so no access
+    /// ever faults.
     Shared,
-    /// A file that another process of the same user opens by its path. Created anew with mode 0600; a process that still maps
-    /// an older file of this name keeps it. A process of this user could shrink it under one that maps it, which
-    /// would kill that one: what need not be trusted passes [`MemoryKind::Shared`].
+    /// A file that another process of the same user opens by its path. Created with mode 0600, replacing an older file
+    /// of this name, which a process that maps it keeps. A process of this user could shrink the file, which would kill
+    /// every process that maps it: use [`MemoryKind::Shared`] for untrusted peers.
     File(std::path::PathBuf),
 }
 
-/// What a mapping's header says of its shape.
+/// Shape of a mapping, as in its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// [`d::KIND_WINDOW`] or [`d::KIND_RING`].
     pub kind: u64,
-    /// Data bytes, a power of two.
+    /// Data capacity, bytes, a power of two.
     pub capacity: usize,
     /// Index entries, a power of two or 0.
     pub index_slots: usize,
@@ -48,7 +48,7 @@ impl Shape {
         }
     }
 
-    /// Checks the sizes that a caller asks for.
+    /// Checks the sizes of a new mapping.
     fn check(&self) -> Result<(), LogError> {
         if !self.has_valid_capacity() {
             return Err(LogError::Capacity {
@@ -69,7 +69,7 @@ impl Shape {
         Ok(())
     }
 
-    /// Checks the sizes that a foreign header says.
+    /// Checks the sizes in a foreign header.
     fn check_found(&self) -> Result<(), LogError> {
         let foreign =
             |field, found: usize, expected: String| LogError::Foreign { field, found: found.to_string(), expected };
@@ -84,7 +84,7 @@ impl Shape {
         Ok(())
     }
 
-    /// Bytes of the index, rounded up to whole pages.
+    /// Length of the index, rounded up to whole pages, bytes.
     const fn index_length(&self) -> usize {
         (self.index_slots * 8).next_multiple_of(4096)
     }
@@ -95,19 +95,20 @@ impl Shape {
 }
 
 impl Memory {
-    /// The position in header word `number`, as another process may have stored it. Whatever stands there, what comes out
-    /// is a multiple of 8, and sums with it do not overflow; where it lies is for the caller to judge.
+    /// Loads the position in header word `number`, which another process may have stored. The result is a multiple of 8
+    /// and small enough for sums; its plausibility is up to the caller.
     ///
     /// # Errors
+    /// [`LogError::Corrupt`] for an invalid position.
     /// [`LogError::Corrupt`] for what is no position.
     #[inline]
     pub(crate) fn foreign_position(&self, number: usize) -> Result<u64, LogError> {
-        // Acquire: what the other process wrote before it stored this position is seen (pairs with the Release of who
-        // publishes, releases, or hands room back).
+        // Acquire: everything that the other process wrote before the position is visible (pairs with the Release that
+        // publishes, releases, or hands back room).
         Self::check_position(self.header_word(number).load(Ordering::Acquire))
     }
 
-    /// The position at which the index says that the frame `sequence` stands; [`d::NOWHERE`] if it was cut off.
+    /// Position of the frame `sequence` by the index; [`d::NOWHERE`] if it was truncated.
     ///
     /// # Errors
     /// As [`Memory::foreign_position`].
@@ -120,8 +121,8 @@ impl Memory {
         }
     }
 
-    /// The sequence in header word `number`, as another process may have stored it: at most [`d::POSITION_MAX`], which no
-    /// stream reaches, so that sums with it do not overflow.
+    /// Loads the sequence in header word `number`, which another process may have stored, clamped to
+    /// [`d::POSITION_MAX`], which no stream reaches, so that sums do not overflow.
     #[inline]
     pub(crate) fn foreign_sequence(&self, number: usize) -> u64 {
         // Acquire: as in `foreign_position`.

@@ -1,9 +1,9 @@
-//! [`Region`]: sealed shared memory of a fixed length, mapped flat, made by one process and opened by others. Call tables and
-//! bells lie in it; windows and rings have [`Memory`](crate::Memory), which maps its data twice.
+//! [`Region`]: sealed shared memory of a fixed length, mapped flat, made by one process and opened by others. It holds
+//! call tables and bells; windows and rings use [`Memory`](crate::Memory), which maps its data twice.
 //!
-//! `region/mapped.rs` owns all mapping and raw access, `region/modelled.rs` is its model under loom. Users see words and ranges
-//! of bytes, never a pointer. Its pages come into being when they are first touched, and can be given back.
-//! A child that `fork` makes does not have it: a look at it there ends the child, and harms nobody else.
+//! `region/mapped.rs` has all mapping and raw access, `region/modelled.rs` is its model under loom. Users see words and
+//! byte ranges, never a pointer. Pages are allocated at first access, and can be released. A forked child does not
+//! inherit the mapping: an access there kills the child, and affects no other process.
 
 use crate::LogError;
 use crate::sync::AtomicU64;

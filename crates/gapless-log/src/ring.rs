@@ -1,7 +1,7 @@
-//! The ring: frames from one publisher to one consumer, each in a process of its own.
+//! The ring: frames from one publisher to one consumer, each in its own process.
 //!
-//! The consumer trusts nothing that the publisher wrote: it checks positions and lengths, copies, and
-//! looks only at its copy. A publisher that dies or goes mad spoils only its own ring.
+//! The consumer trusts nothing from the publisher: it checks positions and lengths, copies, and uses only its copy. A
+//! publisher that dies or is faulty corrupts only its own ring.
 
 use crate::LogError;
 use crate::descriptor as d;
@@ -14,16 +14,16 @@ use gapless_wire::{HEADER_LENGTH, aligned_length};
 
 const WRITER_CLOSED: u64 = 1;
 const READER_CLOSED: u64 = 2;
-/// The reader's flag: it sleeps.
+/// Flag of the reader: asleep.
 const ASLEEP: u64 = 1;
-/// The reader's flag: it sleeps, and its wake-up is on the way.
+/// Flag of the reader: asleep, and a wake-up is on the way.
 const WOKEN: u64 = 2;
 
-/// Makes a ring in this process; one end usually goes to another by [`RingWriter::open`] or
+/// Makes a ring in this process; one end usually goes to another process, which opens it by [`RingWriter::open`] or
 /// [`RingReader::open`] with the mapping's descriptor.
 ///
 /// # Errors
-/// Sizes out of range, or the operating system's refusal.
+/// Sizes are out of range, or the operating system refuses.
 pub fn create(
     kind: &MemoryKind,
     capacity_bytes: usize,
@@ -44,15 +44,15 @@ pub struct RingWriter {
     memory: Arc<Memory>,
     tail: u64,
     published: u64,
-    /// The reader's position at the last look.
+    /// Position of the reader at the last look.
     head: u64,
-    /// Set when dropping this value does not mean that the writer is done.
+    /// Dropping this value does not close the ring.
     leaving: bool,
 }
 
 impl RingWriter {
     fn over(memory: Arc<Memory>) -> Result<Self, LogError> {
-        // As in `reserve`; an earlier publisher's frames come before ours.
+        // Same checks as in `reserve`; frames of an earlier publisher come before ours.
         let (head, tail) = (memory.foreign_position(d::HEAD_WORD)?, memory.foreign_position(d::TAIL_WORD)?);
         if head > tail || tail - head > memory.capacity() as u64 {
             return Err(LogError::Corrupt {
@@ -63,7 +63,7 @@ impl RingWriter {
         Ok(Self { memory, tail, published: tail, head, leaving: false })
     }
 
-    /// Opens the publisher's end of a ring that another process made, from a descriptor that it passed.
+    /// Opens the publisher's end of a ring of another process, by a descriptor that it passed.
     ///
     /// # Errors
     /// [`LogError::Foreign`] unless it is a ring in [`MemoryKind::Shared`]; [`LogError::Corrupt`] if its positions are
@@ -82,20 +82,20 @@ impl RingWriter {
         Self::over(Arc::new(Memory::open_file(path, d::KIND_RING, true)?))
     }
 
-    /// The descriptor, to be passed to another process.
+    /// Descriptor to pass to another process.
     #[cfg(not(loom))]
     #[must_use]
     pub fn fd(&self) -> rustix::fd::BorrowedFd<'_> {
         self.memory.fd()
     }
 
-    /// The longest frame the ring takes, bytes: half of its capacity.
+    /// Longest frame, bytes: half of the capacity.
     #[must_use]
     pub fn frame_length_max(&self) -> usize {
         self.memory.capacity() / 2
     }
 
-    /// Makes room for `length` bytes; nothing is announced, because the reader never reads beyond the tail.
+    /// Makes room for `length` bytes. No announcement is needed, because the reader never reads beyond the tail.
     #[inline]
     fn reserve(&mut self, length: usize) -> Result<u64, LogError> {
         let capacity = self.memory.capacity();
@@ -104,9 +104,9 @@ impl RingWriter {
         }
         let end = self.tail + aligned_length(length) as u64;
         if end > self.head + capacity as u64 {
-            // The reader's last look comes before our next write (pairs with RingReader::release).
+            // The reader's last read comes before our next write (pairs with RingReader::release).
             let head = self.memory.foreign_position(d::HEAD_WORD)?;
-            // A reader that went mad must not make us overwrite what it has not read, nor panic.
+            // A faulty reader must cause neither an overwrite of unread frames nor a panic.
             if head < self.head || head > self.published {
                 return Err(LogError::Corrupt {
                     position: head,
@@ -128,22 +128,22 @@ impl RingWriter {
     /// Space for a frame of at most `length` bytes, to be written in place.
     ///
     /// # Errors
-    /// [`LogError::Full`] until the reader moves on; [`LogError::TooLong`]; [`LogError::Corrupt`] if
-    /// the reader's position is impossible.
+    /// [`LogError::Full`] until the reader moves on; [`LogError::TooLong`]; [`LogError::Corrupt`] if the reader's
+    /// position is impossible.
     #[cfg(not(loom))]
     #[inline]
     pub fn claim(&mut self, length: usize) -> Result<&mut [u8], LogError> {
         let position = self.reserve(length)?;
-        // SAFETY: the range lies behind the published tail and not beyond the reader's position plus
-        // the capacity; the reader reads up to the tail only, and this value is the only writer.
+        // SAFETY: the range lies after the published tail and within the reader's position plus the capacity. The
+        // reader reads only up to the tail, and this value is the only writer.
         Ok(unsafe { self.memory.bytes_mut(position, aligned_length(length)) })
     }
 
-    /// Commits a frame of `length` bytes that was written into the last claim. The reader sees it
-    /// after [`RingWriter::publish`]; the fragments of one message are published together.
+    /// Commits a frame of `length` bytes that was written into the last claim. The reader sees it after
+    /// [`RingWriter::publish`]; publish the fragments of one message together.
     ///
     /// # Panics
-    /// If there is no room for it, so that it cannot have been claimed, or it is less than a header.
+    /// If there is no room for it, so that it cannot have been claimed, or it is shorter than a header.
     #[inline]
     pub fn commit(&mut self, length: usize) {
         let room = (self.head + self.memory.capacity() as u64 - self.tail) as usize;
@@ -180,7 +180,7 @@ impl RingWriter {
         Ok(())
     }
 
-    /// Lets the reader see everything committed. Returns whether the reader sleeps and must be woken.
+    /// Publishes all committed frames. Returns whether the reader sleeps and must be woken.
     #[inline]
     #[must_use = "a reader that sleeps must be woken"]
     pub fn publish(&mut self) -> bool {
@@ -196,33 +196,33 @@ impl RingWriter {
         self.memory.header_word(d::READER_PARKED_WORD).load(Ordering::Relaxed) != 0
     }
 
-    /// Whether the reader sleeps and was not woken since it fell asleep: the caller wakes it then. For news that do not
-    /// come through the ring; whatever they are was published before this call.
+    /// Reports whether the reader sleeps and was not woken since; the caller must wake it then. For news outside of the
+    /// ring, which must be published before this call.
     #[inline]
     #[must_use = "a reader that sleeps must be woken"]
     pub fn wakes_reader(&self) -> bool {
-        // What is new is stored before the flag is read (pairs with the fence in RingReader::arm).
+        // The news is stored before the flag is read (pairs with the fence in RingReader::arm).
         fence(Ordering::SeqCst);
         let flag = self.memory.header_word(d::READER_PARKED_WORD);
-        // Only the step from asleep to woken counts, so that a reader that takes its time is woken once. Relaxed: the
-        // wake-up itself orders what it was for.
+        // Only the transition from asleep to woken counts, so that a slow reader is woken once. Relaxed: the wake-up
+        // itself orders the news.
         flag.load(Ordering::Relaxed) == ASLEEP
             && flag.compare_exchange(ASLEEP, WOKEN, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Asks for the lines that the next frame will be written to; for when there is nothing more urgent.
+    /// Prefetches the cache lines of the next frame, when there is nothing more urgent.
     #[inline]
     pub fn prefetch(&self) {
         self.memory.prefetch_for_writing(self.tail);
     }
 
-    /// Drops this end without a word, because the other process works with an end of its own.
+    /// Drops this end without closing the ring, because the peer process uses an end of its own.
     #[cfg(not(loom))]
     pub fn leave_to_peer(mut self) {
         self.leaving = true;
     }
 
-    /// Drops what was committed and not yet published.
+    /// Discards committed frames that are not published.
     pub fn discard_unpublished(&mut self) {
         self.tail = self.published;
     }
@@ -233,13 +233,13 @@ impl RingWriter {
         self.tail.saturating_sub(self.memory.header_word(d::HEAD_WORD).load(Ordering::Acquire))
     }
 
-    /// A look at what the reader notes, which outlives this end.
+    /// Access to the reader's notes, which outlives this end.
     #[must_use]
     pub fn notes(&self) -> RingNotes {
         RingNotes { memory: Arc::clone(&self.memory) }
     }
 
-    /// Whether the reader has said that it will read no more.
+    /// Reports whether the reader has closed the ring.
     #[must_use]
     pub fn is_reader_closed(&self) -> bool {
         self.memory.header_word(d::CLOSED_WORD).load(Ordering::Acquire) & READER_CLOSED != 0
@@ -259,9 +259,9 @@ pub struct RingReader {
     memory: Arc<Memory>,
     head: u64,
     released: u64,
-    /// The writer's position at the last look.
+    /// Position of the writer at the last look.
     tail: u64,
-    /// Set when dropping this value does not mean that the reader is done.
+    /// Dropping this value does not close the ring.
     leaving: bool,
 }
 
@@ -272,7 +272,7 @@ impl RingReader {
         Ok(Self { memory, head, released: head, tail: head, leaving: false })
     }
 
-    /// Opens the consumer's end of a ring that another process made, from a descriptor that it passed.
+    /// Opens the consumer's end of a ring of another process, by a descriptor that it passed.
     ///
     /// # Errors
     /// [`LogError::Foreign`] unless it is a ring in [`MemoryKind::Shared`]; [`LogError::Corrupt`] if its positions are
@@ -291,18 +291,17 @@ impl RingReader {
         Self::over(Arc::new(Memory::open_file(path, d::KIND_RING, true)?))
     }
 
-    /// The descriptor, to be passed to another process.
+    /// Descriptor to pass to another process.
     #[cfg(not(loom))]
     #[must_use]
     pub fn fd(&self) -> rustix::fd::BorrowedFd<'_> {
         self.memory.fd()
     }
 
-    /// The length in bytes, without padding, of the next frame, `None` if there is none.
+    /// Length in bytes, without padding, of the next frame; `None` without one.
     ///
     /// # Errors
-    /// [`LogError::Corrupt`] if the writer's position or the length is impossible. The ring is then
-    /// of no more use.
+    /// [`LogError::Corrupt`] if the writer's position or the length is impossible. The ring is unusable then.
     #[inline]
     pub fn next_length(&mut self) -> Result<Option<usize>, LogError> {
         if self.head == self.tail && !self.look()? {
@@ -319,8 +318,8 @@ impl RingReader {
         Ok(Some(length))
     }
 
-    /// The sessions that the next frames say they are of, to prepare for them: of those that are known to be published and lie
-    /// near, as many as `sessions` has room for. Only the copy decides what they are.
+    /// Peeks the sessions of the next frames, to prepare for them: of known published frames that are near, up to the
+    /// length of `sessions`. Unchecked: only the copy of a frame is authoritative.
     #[inline]
     pub fn peek_sessions<'a>(&self, sessions: &'a mut [u64]) -> &'a [u64] {
         let near = self.tail.min(self.head + BACKLOG_AHEAD_BYTES as u64);
@@ -328,14 +327,14 @@ impl RingReader {
         while count < sessions.len() && position + HEADER_LENGTH as u64 <= near {
             sessions[count] = self.memory.load_word(position + SESSION_OFFSET as u64);
             count += 1;
-            // At least one word, whatever stands there.
+            // At least one word, whatever the length says.
             position += aligned_length(self.memory.load_word(position) as u32 as usize).max(8) as u64;
         }
         &sessions[..count]
     }
 
-    /// Asks for what lies [`BACKLOG_AHEAD_BYTES`] behind the next frame, as much as the `length` bytes that are read now, if
-    /// that much is published: of a long backlog each frame is near when its turn comes.
+    /// Prefetches the data [`BACKLOG_AHEAD_BYTES`] after the next frame, as much as the `length` bytes being read, if
+    /// that much is published: so each frame of a long backlog is cached when its turn comes.
     #[inline]
     pub fn prefetch_ahead(&self, length: usize) {
         if self.known_bytes() >= (BACKLOG_AHEAD_BYTES + length) as u64 {
@@ -343,10 +342,10 @@ impl RingReader {
         }
     }
 
-    /// Looks at the writer's position; whether there is something to read.
+    /// Refreshes the writer's position. Returns whether there is a frame to read.
     #[inline]
     fn look(&mut self) -> Result<bool, LogError> {
-        // Relaxed: where nothing new is published nothing new is read. Most polls end here.
+        // Relaxed: without new frames nothing is read. Most polls end here.
         if self.memory.header_word(d::TAIL_WORD).load(Ordering::Relaxed) == self.tail {
             return Ok(self.head != self.tail);
         }
@@ -362,13 +361,13 @@ impl RingReader {
         if self.head == tail {
             return Ok(false);
         }
-        // The lines are in the writer's cache still: all are asked for at once, instead of one behind the other.
+        // The cache lines are still in the writer's core: prefetches them all at once instead of one by one.
         self.memory.prefetch_bytes(self.head, AHEAD_BYTES.min((tail - self.head) as usize));
         Ok(true)
     }
 
-    /// Copies the next frame, of the length that [`RingReader::next_length`] gave, into `buffer`, whose
-    /// length is the padded one. What arrives may differ from what was looked at: the copy decides.
+    /// Copies the next frame, of the length from [`RingReader::next_length`], into `buffer`, which has the padded
+    /// length. The copy may differ from what was peeked: only the copy counts.
     ///
     /// # Panics
     /// If the length of `buffer` is not a multiple of 8, or greater than the capacity.
@@ -377,7 +376,7 @@ impl RingReader {
         self.memory.load(self.head, buffer);
     }
 
-    /// As [`RingReader::copy`], for a frame `offset_bytes` behind the next one.
+    /// Like [`RingReader::copy`], for a frame `offset_bytes` after the next one.
     ///
     /// # Panics
     /// As [`RingReader::copy`], and if `offset_bytes` is not a multiple of 8.
@@ -403,53 +402,52 @@ impl RingReader {
         self.head += aligned_length(length) as u64;
     }
 
-    /// Gives the room of everything passed back to the writer.
+    /// Gives the room of all passed frames back to the writer.
     #[inline]
     pub fn release(&mut self) {
         if self.released != self.head {
             self.released = self.head;
-            // Release: our last look comes before the writer's next write (pairs with RingWriter::reserve).
+            // Release: our last read comes before the writer's next write (pairs with RingWriter::reserve).
             self.memory.header_word(d::HEAD_WORD).store(self.head, Ordering::Release);
         }
     }
 
-    /// Says that the reader is about to sleep; it must look once more ([`RingReader::next_length`])
-    /// before it does.
+    /// Announces that the reader is about to sleep; it must call [`RingReader::next_length`] once more before it does.
     pub fn arm(&self) {
         self.memory.header_word(d::READER_PARKED_WORD).store(ASLEEP, Ordering::Relaxed);
         // The flag is stored before the tail is read (pairs with the fence in RingWriter::publish).
         fence(Ordering::SeqCst);
     }
 
-    /// Says that the reader is awake.
+    /// Announces that the reader is awake.
     pub fn disarm(&self) {
         self.memory.header_word(d::READER_PARKED_WORD).store(0, Ordering::Relaxed);
     }
 
-    /// Notes a word of its own, in a cache line that nobody looks at but who asks how the reader is.
+    /// Publishes a word about the reader, in a cache line that is read only on request.
     ///
     /// # Panics
     /// If `number` is not below [`d::NOTES`].
     #[inline]
     pub fn note(&self, number: usize, value: u64) {
         assert!(number < d::NOTES, "there are {} notes", d::NOTES);
-        // Relaxed: each note stands for itself; pairs with nothing.
+        // Relaxed: each note is independent and synchronises nothing.
         self.memory.header_word(d::NOTES_WORD + number).store(value, Ordering::Relaxed);
     }
 
-    /// Drops this end without a word, because the other process works with an end of its own.
+    /// Drops this end without closing the ring, because the peer process uses an end of its own.
     #[cfg(not(loom))]
     pub fn leave_to_peer(mut self) {
         self.leaving = true;
     }
 
-    /// Whether the writer has said that it will write no more. What is published can still be read.
+    /// Reports whether the writer has closed the ring. Published frames can still be read.
     #[must_use]
     pub fn is_writer_closed(&self) -> bool {
         self.memory.header_word(d::CLOSED_WORD).load(Ordering::Acquire) & WRITER_CLOSED != 0
     }
 
-    /// Whose ring it is.
+    /// Stream and incarnation of the ring.
     #[must_use]
     pub fn identity(&self) -> StreamIdentity {
         let word = |number| self.memory.header_word(number).load(Ordering::Relaxed);
@@ -468,13 +466,13 @@ impl Drop for RingReader {
     }
 }
 
-/// What the reader of a ring notes about itself. Its process may be another's: any value may stand there.
+/// Notes of a ring's reader about itself. The reader may be a foreign process: any value is possible.
 pub struct RingNotes {
     memory: Arc<Memory>,
 }
 
 impl RingNotes {
-    /// The note `number` as it is now; 0 before the reader has noted anything.
+    /// Current value of note `number`; 0 before the first one.
     ///
     /// # Panics
     /// If `number` is not below [`d::NOTES`].

@@ -1,5 +1,5 @@
-//! Sealed memory files: made, sealed and checked in one place. With the seals the length of a memory can never change: what is
-//! checked of it holds for as long as it is mapped, and no access to it ever faults.
+//! Sealed memory files: created, sealed and checked in one place. The seals fix the length for good, so checks hold for
+//! as long as the memory is mapped, and no access ever faults.
 
 use crate::LogError;
 use rustix::fd::{AsRawFd, OwnedFd};
@@ -7,7 +7,7 @@ use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-/// The length can neither grow nor shrink.
+/// Seals against growing and shrinking.
 pub(crate) const LENGTH_SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 
 pub(crate) fn system(action: impl Into<String>) -> impl FnOnce(rustix::io::Errno) -> LogError {
@@ -19,14 +19,14 @@ pub(crate) fn foreign(field: &'static str, found: impl ToString, expected: impl 
     LogError::Foreign { field, found: found.to_string(), expected: expected.to_string() }
 }
 
-/// Makes a memory file without a length, which is not sealed yet.
+/// Creates an empty memory file without seals.
 pub(crate) fn create(name: &'static str) -> Result<OwnedFd, LogError> {
     rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
         .map_err(system("creating a memory file"))
 }
 
-/// Gives a memory file its length. What the process may not make so long is an error: the kernel would send a signal, which ends the
-/// process.
+/// Sets the length of a memory file. Exceeding the process's limit is an error here, because the kernel would send a
+/// signal that ends the process.
 pub(crate) fn size(fd: &OwnedFd, length: u64, what: &str) -> Result<(), LogError> {
     if let Some(most) = getrlimit(Resource::Fsize).current.filter(|most| *most < length) {
         let action = format!("sizing {what} of {length} bytes where files have at most {most} (ulimit -f)");
@@ -35,14 +35,14 @@ pub(crate) fn size(fd: &OwnedFd, length: u64, what: &str) -> Result<(), LogError
     rustix::fs::ftruncate(fd, length).map_err(system(format!("sizing {what} of {length} bytes")))
 }
 
-/// Seals the length for good, and whatever else `more` says.
+/// Seals the length for good, with further seals in `more`.
 pub(crate) fn seal(fd: &OwnedFd, more: SealFlags) -> Result<(), LogError> {
     rustix::fs::fcntl_add_seals(fd, LENGTH_SEALS | SealFlags::SEAL | more).map_err(system("sealing a memory file"))
 }
 
-/// Refuses what another process passed, unless its length is sealed.
+/// Refuses a foreign descriptor whose length is not sealed.
 pub(crate) fn check(fd: &OwnedFd) -> Result<(), LogError> {
-    // What is no memory file has none.
+    // Other files have no seals.
     let seals = rustix::fs::fcntl_get_seals(fd).unwrap_or(SealFlags::empty());
     if seals.contains(LENGTH_SEALS) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The atomics this crate is generic over: the standard library's, or loom's under `--cfg loom`.
+//! Atomics of this crate: the standard library's, or loom's under `--cfg loom`.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::{

@@ -1,8 +1,7 @@
 //! The window: the last frames of a stream in memory, with one writer.
 //!
-//! [`WindowWriter`] belongs to the sequencer, [`Releaser`] to the agent that reaches the promised tier,
-//! [`Window`] to everybody who wants a cursor. Nobody here knows what a frame means beyond its length
-//! and sequence.
+//! [`WindowWriter`] belongs to the sequencer, [`Releaser`] to the agent that reaches the promised tier, [`Window`] to
+//! every user of a cursor. Only the length and the sequence of a frame are interpreted here.
 
 use crate::LogError;
 use crate::cursor::{FreeCursor, Gate, GatingCursor, Scope};
@@ -15,38 +14,38 @@ use gapless_wire::fields::{u64_at, u128_at};
 use gapless_wire::prefetch::BACKLOG_AHEAD_BYTES;
 use gapless_wire::{HEADER_LENGTH, aligned_length};
 
-/// The stream that a mapping belongs to, and its incarnation.
+/// Stream of a mapping, and its incarnation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StreamIdentity {
     /// Chosen when the stream is made; never changes.
     pub stream_id: u128,
-    /// Changes whenever sequences of an earlier incarnation are no longer those of this one.
+    /// Changes whenever sequences of an earlier incarnation become invalid.
     pub incarnation: u64,
 }
 
 impl StreamIdentity {
-    /// The identity whose stream and incarnation stand one behind the other at `offset`, as in every layout that has both.
+    /// Reads stream and incarnation, which follow each other at `offset` in every layout that has both.
     ///
     /// # Panics
-    /// If `bytes` end before its 24 bytes do.
+    /// If `bytes` has fewer than 24 bytes there.
     #[must_use]
     pub fn at(bytes: &[u8], offset: usize) -> Self {
         Self { stream_id: u128_at(bytes, offset), incarnation: u64_at(bytes, offset + 16) }
     }
 }
 
-/// How a window is made.
+/// Options of a new window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowOptions {
-    /// Where its memory lives.
+    /// Backing of its memory.
     pub memory: MemoryKind,
-    /// Bytes of frames it holds; a power of two.
+    /// Capacity for frames, bytes; a power of two.
     pub capacity_bytes: usize,
-    /// Frames whose position it can look up by sequence; a power of two.
+    /// Frames whose position can be looked up by sequence; a power of two.
     pub index_slots: usize,
-    /// The longest frame it takes, bytes; at most half of the capacity, and 1 MiB.
+    /// Longest frame, bytes; at most half of the capacity, and 1 MiB.
     pub frame_length_max: usize,
-    /// Whose window it is.
+    /// Stream and incarnation.
     pub identity: StreamIdentity,
 }
 
@@ -62,7 +61,7 @@ impl Default for WindowOptions {
     }
 }
 
-/// A reader's handle: makes free cursors, tells how far the window is.
+/// A reader's handle: makes free cursors and reports the window's progress.
 #[derive(Clone)]
 pub struct Window {
     memory: Arc<Memory>,
@@ -71,29 +70,28 @@ pub struct Window {
 /// Writes frames; one per window.
 pub struct WindowWriter {
     memory: Arc<Memory>,
-    /// Position behind the last committed frame; published up to `published`.
+    /// Position after the last committed frame; published up to `published`.
     tail: u64,
     tail_sequence: u64,
     published: u64,
-    /// The tail may go this far before the gating cursors have to be asked again.
+    /// Limit of the tail before the gating cursors must be checked again.
     limit: u64,
-    /// The end of the last claim.
+    /// End of the last claim.
     reserved: u64,
-    /// How far it has announced that it may write; never goes back, because what an abandoned claim
-    /// wrote is lost.
+    /// Announced write limit; never goes back, because the writes of an abandoned claim have destroyed old frames.
     claimed: u64,
-    /// How much further than it needs it announces, so that the word that free cursors look at after
-    /// each frame changes once for many.
+    /// Distance by which announcements exceed the need, so that the word that free cursors check after each frame
+    /// changes less often.
     claim_ahead_bytes: u64,
-    /// How often what cursors may have seen was cut off.
+    /// Number of truncations that cursors may have seen.
     truncations: u64,
     gating: Vec<Arc<Gate>>,
     frame_length_max: usize,
 }
 
-/// How far the writer of a window of `capacity_bytes`, a power of two, announces ahead: a 64th of the capacity, at most
-/// 16 KiB, and nothing in windows below 64 KiB. Free cursors have that much less of the window to read: of frames of
-/// half the capacity the last one is gone as soon as the next is claimed.
+/// Distance of announcements for a window of `capacity_bytes`, a power of two: a 64th of the capacity, at most 16 KiB,
+/// and 0 in windows below 64 KiB. Free cursors can read that much less of the window; for instance a frame of half the
+/// capacity is gone as soon as the next one is claimed.
 const fn claim_ahead_bytes(capacity_bytes: usize) -> u64 {
     match capacity_bytes as u64 / 64 {
         0..1024 => 0,
@@ -102,7 +100,7 @@ const fn claim_ahead_bytes(capacity_bytes: usize) -> u64 {
     }
 }
 
-/// Moves `released`; one per window.
+/// Advances the released position; one per window.
 pub struct Releaser {
     memory: Arc<Memory>,
 }
@@ -111,7 +109,7 @@ impl WindowOptions {
     /// Makes an empty window, whose first frame will be `first_sequence`, from 1 on.
     ///
     /// # Errors
-    /// Sizes out of range, or the operating system's refusal.
+    /// Sizes are out of range, or the operating system refuses.
     ///
     /// # Panics
     /// If `first_sequence` is 0.
@@ -154,7 +152,7 @@ impl WindowOptions {
 }
 
 impl WindowWriter {
-    /// Announces so far ahead from now on, for models whose windows are too small to do so by themselves.
+    /// Sets the distance of announcements, for models whose windows are too small to have one.
     #[cfg(loom)]
     pub fn announce_ahead(&mut self, bytes: u64) {
         self.claim_ahead_bytes = bytes;
@@ -166,14 +164,14 @@ impl WindowWriter {
         Window { memory: Arc::clone(&self.memory) }
     }
 
-    /// A cursor for which this writer waits. It starts where what its scope may read ends now: behind
-    /// the last published frame, or behind the last released one.
+    /// A cursor that holds this writer back. It starts at the current end of its scope: after the last published or the
+    /// last released frame.
     #[must_use]
     pub fn gating_cursor(&mut self, scope: Scope) -> GatingCursor {
         let start = match scope {
             Scope::Appended => self.published,
-            // Acquire: pairs with the Release in Releaser::release. What is not released is never
-            // overwritten (refresh_limit), so this position stays good.
+            // Acquire: pairs with the Release in Releaser::release. Unreleased frames are never overwritten
+            // (refresh_limit), so this position stays valid.
             Scope::Released => self.memory.header_word(d::RELEASED_WORD).load(Ordering::Acquire),
         };
         let gate = Arc::new(Gate::new(start, scope, self.truncations));
@@ -181,27 +179,27 @@ impl WindowWriter {
         GatingCursor::new(Arc::clone(&self.memory), gate, start, scope, self.truncations)
     }
 
-    /// The sequence of the last committed frame, 0 before the first.
+    /// Sequence of the last committed frame, 0 before the first.
     #[inline]
     #[must_use]
     pub const fn last_sequence(&self) -> u64 {
         self.tail_sequence
     }
 
-    /// Position behind the last committed frame, bytes.
+    /// Position after the last committed frame, bytes.
     #[inline]
     #[must_use]
     pub const fn tail(&self) -> u64 {
         self.tail
     }
 
-    /// The longest frame this window takes, bytes.
+    /// Longest frame, bytes.
     #[must_use]
     pub const fn frame_length_max(&self) -> usize {
         self.frame_length_max
     }
 
-    /// Makes room for a frame of `length` bytes behind the last committed one.
+    /// Makes room for a frame of `length` bytes after the last committed one.
     ///
     /// # Errors
     /// [`LogError::TooLong`]; [`LogError::Full`] while a gating cursor is too far behind.
@@ -217,15 +215,15 @@ impl WindowWriter {
         self.reserved = end;
         if end > self.claimed {
             self.claimed = end + self.claim_ahead_bytes;
-            // Relaxed, then a Release fence: the announcement comes before every word written under it
-            // (pairs with the Acquire fence in FreeCursor::read).
+            // Relaxed, then a Release fence: the announcement comes before every word written under it (pairs with the
+            // Acquire fence in FreeCursor::read).
             self.memory.header_word(d::CLAIMED_WORD).store(self.claimed, Ordering::Relaxed);
             fence(Ordering::Release);
         }
         Ok(self.tail)
     }
 
-    /// Whether frames of `padded_bytes` in all can be claimed one after the other now.
+    /// Reports whether frames of `padded_bytes` in total can be claimed one after the other now.
     ///
     /// # Errors
     /// [`LogError::TooLong`] if they never can, because they need more than half of the capacity.
@@ -242,11 +240,11 @@ impl WindowWriter {
     fn refresh_limit(&mut self, end: u64) -> Result<(), LogError> {
         self.gating.retain(|gate| !gate.is_abandoned());
         let capacity = self.memory.capacity() as u64;
-        // Nobody has read what is not published yet, and what is not released may still be cut off, so
-        // that it must stay where truncate_after finds it. Relaxed: nothing is read on its account.
+        // Unpublished frames have not been read yet, and unreleased ones may still be truncated, so they must stay
+        // where truncate_after finds them. Relaxed: nothing is read on its account.
         let released = self.memory.header_word(d::RELEASED_WORD).load(Ordering::Relaxed);
         let slowest = self.gating.iter().map(|gate| gate.load()).fold(released.min(self.published), u64::min);
-        // A cursor that has not taken note of a truncation may be looking at what was cut off.
+        // A cursor that has not noted a truncation may be reading truncated frames.
         let is_settled = self.gating.iter().all(|gate| gate.has_noted(self.truncations));
         self.limit = if is_settled { slowest + capacity } else { self.tail };
         if end > self.limit {
@@ -261,8 +259,8 @@ impl WindowWriter {
 
     /// Space for a frame of at most `length` bytes, to be written in place.
     ///
-    /// Dropping the slice without [`WindowWriter::commit`] abandons the claim. The frame's own length
-    /// and sequence must be those that are committed: free cursors go by them.
+    /// Dropping the slice without [`WindowWriter::commit`] abandons the claim. Length and sequence in the frame must be
+    /// those that are committed: free cursors rely on them.
     ///
     /// # Errors
     /// As for [`WindowWriter::append`].
@@ -270,20 +268,19 @@ impl WindowWriter {
     #[inline]
     pub fn claim(&mut self, length: usize) -> Result<&mut [u8], LogError> {
         let position = self.reserve(length)?;
-        // A window is larger than the caches: each line is far away when its turn comes.
+        // A window is larger than the caches: each cache line is cold when its turn comes.
         self.memory.prefetch_bytes_for_writing(position + BACKLOG_AHEAD_BYTES as u64, length);
-        // SAFETY: the range lies behind the published tail and before every gating cursor plus the
-        // capacity (reserve), and no cursor still looks at what a truncation cut off (refresh_limit), so
-        // no other reference to it exists; free cursors copy words and throw away what they copied
-        // while this range was announced.
+        // SAFETY: the range lies after the published tail and before every gating cursor plus the capacity (reserve),
+        // and no cursor still reads truncated frames (refresh_limit), so no other reference to it exists; free cursors
+        // copy words and discard copies made while this range was announced.
         Ok(unsafe { self.memory.bytes_mut(position, aligned_length(length)) })
     }
 
-    /// Commits a frame of `length` bytes that was written into the last claim as `sequence`. Nobody
-    /// sees it before [`WindowWriter::publish`].
+    /// Commits a frame of `length` bytes that was written into the last claim as `sequence`. It becomes visible with
+    /// [`WindowWriter::publish`].
     ///
     /// # Panics
-    /// If `sequence` is not the next one, if so much was not claimed, or if it is less than a header.
+    /// If `sequence` is not the next one, if less was claimed, or if the frame is shorter than a header.
     #[inline]
     pub fn commit(&mut self, length: usize, sequence: u64) {
         assert_eq!(sequence, self.tail_sequence + 1, "sequences have no gaps");
@@ -311,12 +308,12 @@ impl WindowWriter {
         Ok(())
     }
 
-    /// Lets readers of scope [`Scope::Appended`] see everything committed.
+    /// Publishes all committed frames to readers of scope [`Scope::Appended`].
     #[inline]
     pub fn publish(&mut self) {
         if self.published != self.tail {
             self.published = self.tail;
-            // Relaxed: an upper bound for those who read it after the tail.
+            // Relaxed: an upper bound for readers that load it after the tail.
             self.memory.header_word(d::TAIL_SEQUENCE_WORD).store(self.tail_sequence, Ordering::Relaxed);
             // Release: pairs with the Acquire load in the cursors.
             self.memory.header_word(d::TAIL_WORD).store(self.tail, Ordering::Release);
@@ -324,15 +321,15 @@ impl WindowWriter {
         }
     }
 
-    /// Cuts everything behind `sequence`; the next frame will be `sequence + 1`. Cursors of scope
-    /// [`Scope::Appended`] that stand beyond it are told at their next poll.
+    /// Truncates all frames after `sequence`; the next frame will be `sequence + 1`. Cursors of scope
+    /// [`Scope::Appended`] beyond it get an error at their next poll.
     ///
-    /// If what is cut was published, there is no room ([`LogError::Full`]) until each cursor of that
-    /// scope has polled, and rewound if it was told to: until then it may look at frames that were cut.
-    /// The caller makes sure that nothing is released meanwhile.
+    /// If published frames are truncated, there is no room ([`LogError::Full`]) until each cursor of that scope has
+    /// polled, and rewound if it had to: until then it may read truncated frames. The caller ensures that nothing is
+    /// released meanwhile.
     ///
     /// # Errors
-    /// [`LogError::TruncatesReleased`] if `sequence` is below what is released.
+    /// [`LogError::TruncatesReleased`] if `sequence` is below the released one.
     pub fn truncate_after(&mut self, sequence: u64) -> Result<(), LogError> {
         if sequence >= self.tail_sequence {
             return Ok(());
@@ -345,7 +342,7 @@ impl WindowWriter {
         let position = self.position_of_unreleased(sequence + 1)?;
         let slots = self.memory.shape().index_slots as u64;
         for cut in (sequence + 1).max(self.tail_sequence.saturating_sub(slots) + 1)..=self.tail_sequence {
-            // Relaxed: who sees a frame released that is written here anew sees this too.
+            // Relaxed: a reader that sees a rewritten frame released sees this too.
             self.memory.index_word(cut).store(d::NOWHERE, Ordering::Relaxed);
         }
         self.tail = position;
@@ -362,13 +359,13 @@ impl WindowWriter {
         for gate in &self.gating {
             gate.announce_truncation(self.truncations);
         }
-        // The next claim asks the cursors.
+        // The next claim checks the cursors.
         self.limit = position;
         Ok(())
     }
 
-    /// The frames `first_sequence..=last_sequence` as they stand, back to back and padded, if the window has all of
-    /// them. In place: nobody but this value writes, and it is borrowed.
+    /// The frames `first_sequence..=last_sequence` in place, back to back and padded, if the window has all of them.
+    /// Only this value writes, and it is borrowed.
     #[cfg(not(loom))]
     #[inline]
     #[must_use]
@@ -377,12 +374,12 @@ impl WindowWriter {
             return None;
         }
         let (start, end) = (self.start_of(first_sequence)?, self.end_of(last_sequence)?);
-        // SAFETY: start_of found the first of them where nothing was written since, and what lies behind it up to the
-        // tail is younger; writing takes a mutable borrow of this value, the only writer.
+        // SAFETY: start_of found the first frame not overwritten, and everything after it up to the tail is newer;
+        // writing takes a mutable borrow of this value, the only writer.
         Some(unsafe { self.memory.bytes(start, (end - start) as usize) })
     }
 
-    /// Position behind the committed frame `sequence`, if the window still has what follows it, or nothing does.
+    /// Position after the committed frame `sequence`, if it is the last one or the window still has the next.
     #[cfg(not(loom))]
     #[inline]
     #[must_use]
@@ -390,14 +387,14 @@ impl WindowWriter {
         if sequence == self.tail_sequence { Some(self.tail) } else { self.start_of(sequence.checked_add(1)?) }
     }
 
-    /// The first sequence from which on all committed frames take `length` bytes at most and are still in the window; one
-    /// behind the last where that is none.
+    /// First sequence from which all committed frames take at most `length` bytes and are still in the window; one past
+    /// the last without any.
     #[cfg(not(loom))]
     #[must_use]
     pub fn first_within(&self, length: usize) -> u64 {
         let is_within = |sequence| self.start_of(sequence).is_some_and(|start| self.tail - start <= length as u64);
         let slots = self.memory.shape().index_slots as u64;
-        // What is older than one that is not within is not either.
+        // Monotonic: if a frame is not within the length, no older one is.
         let (mut low, mut high) = (self.tail_sequence.saturating_sub(slots) + 1, self.tail_sequence + 1);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -406,7 +403,7 @@ impl WindowWriter {
         high
     }
 
-    /// Position of the committed frame `sequence`, if the index knows it and nothing was written over it.
+    /// Position of the committed frame `sequence`, if it is in the index and not overwritten.
     #[cfg(not(loom))]
     #[inline]
     fn start_of(&self, sequence: u64) -> Option<u64> {
@@ -418,24 +415,24 @@ impl WindowWriter {
         // Relaxed: this value wrote it.
         let position = self.memory.index_word(sequence).load(Ordering::Relaxed);
         let is_there = position < self.tail && position + self.memory.capacity() as u64 >= self.claimed;
-        // It may have been written through the other mapping of the data: it is read after that.
+        // The frame may have been written through the other mapping of the data; the fence keeps the compiler from
+        // reading it earlier.
         std::sync::atomic::compiler_fence(Ordering::SeqCst);
-        // A slot that was never written, or was cut off, points elsewhere.
+        // An unused or truncated index slot points elsewhere.
         (is_there && self.memory.load_word(position + 8) == sequence).then_some(position)
     }
 
     /// Position of the frame `sequence`, which is committed and not released.
     fn position_of_unreleased(&self, sequence: u64) -> Result<u64, LogError> {
-        // The index knows the last frames, as many as it has slots, if none were cut off behind them.
+        // The index has the latest frames, as many as it has slots, unless later frames were truncated.
         if self.tail_sequence - sequence < self.memory.shape().index_slots as u64 {
             let position = self.memory.index_word(sequence).load(Ordering::Relaxed);
             if position != d::NOWHERE {
                 return Ok(position);
             }
         }
-        // Before that, the frames themselves know: what is not released is never overwritten.
-        // They may have been written through the other mapping of the data; the fence keeps the
-        // compiler from reading them before that.
+        // For older frames, walks the frames themselves: unreleased ones are never overwritten. They may have been
+        // written through the other mapping of the data; the fence keeps the compiler from reading them earlier.
         fence(Ordering::SeqCst);
         let mut position = self.memory.header_word(d::RELEASED_WORD).load(Ordering::Acquire);
         while position < self.tail {
@@ -453,11 +450,11 @@ impl WindowWriter {
 }
 
 impl Releaser {
-    /// Says that every frame before `position`, the last of them `sequence`, has reached the stream's tier.
+    /// Promises that every frame before `position`, the last of them `sequence`, has reached the stream's tier.
     ///
     /// # Panics
-    /// If `position` goes back or lies beyond what was appended: a promise can be neither withdrawn
-    /// nor made for a frame that does not exist.
+    /// If `position` goes back or lies beyond the appended frames: a promise can be neither withdrawn nor made for a
+    /// frame that does not exist.
     #[inline]
     pub fn release(&mut self, position: u64, sequence: u64) {
         // Relaxed: only this value stores the word.
@@ -468,15 +465,15 @@ impl Releaser {
             (before..=appended).contains(&position),
             "released position {position} must lie between {before} and appended {appended}"
         );
-        // Release, the position first: who sees the sequence sees the position, the frame and its place
-        // in the index (pairs with the Acquire loads in the cursors).
+        // Release, the position first: a reader of the sequence sees the position, the frame and its index entry (pairs
+        // with the Acquire loads in the cursors).
         self.memory.header_word(d::RELEASED_WORD).store(position, Ordering::Release);
         self.memory.header_word(d::RELEASED_SEQUENCE_WORD).store(sequence, Ordering::Release);
     }
 }
 
 impl Window {
-    /// Opens the window that another process made, read-only, from a descriptor that it passed.
+    /// Opens the window of another process, read-only, by a descriptor that it passed.
     ///
     /// # Errors
     /// [`LogError::Foreign`] unless it is a window in [`MemoryKind::Shared`].
@@ -485,7 +482,7 @@ impl Window {
         Ok(Self { memory: Arc::new(Memory::open(fd, d::KIND_WINDOW, false)?) })
     }
 
-    /// Opens the window that another process made, read-only, from a file of this process's user.
+    /// Opens the window of another process, read-only, in a file of this process's user.
     ///
     /// # Errors
     /// As [`Window::open`].
@@ -494,23 +491,23 @@ impl Window {
         Ok(Self { memory: Arc::new(Memory::open_file(path, d::KIND_WINDOW, false)?) })
     }
 
-    /// The descriptor, to be passed to another process.
+    /// Descriptor to pass to another process.
     #[cfg(not(loom))]
     #[must_use]
     pub fn fd(&self) -> rustix::fd::BorrowedFd<'_> {
         self.memory.fd()
     }
 
-    /// A descriptor through which the window can be read and not written, to be passed to another process.
+    /// Read-only descriptor to pass to another process.
     ///
     /// # Errors
-    /// The operating system has no more descriptors.
+    /// The operating system has no descriptors left.
     #[cfg(not(loom))]
     pub fn read_only_fd(&self) -> Result<rustix::fd::OwnedFd, LogError> {
         self.memory.read_only_fd()
     }
 
-    /// Whose window it is.
+    /// Stream and incarnation of the window.
     #[must_use]
     pub fn identity(&self) -> StreamIdentity {
         let word = |number| self.memory.header_word(number).load(Ordering::Relaxed);
@@ -520,33 +517,33 @@ impl Window {
         }
     }
 
-    /// A cursor that starts at `sequence` and that nobody waits for.
+    /// A cursor that starts at `sequence` and never holds the writer back.
     #[must_use]
     pub fn free_cursor(&self, sequence: u64) -> FreeCursor {
         FreeCursor::new(Arc::clone(&self.memory), sequence)
     }
 
-    /// Position behind the last appended frame, bytes.
+    /// Position after the last appended frame, bytes.
     #[inline]
     #[must_use]
     pub fn appended(&self) -> u64 {
         self.memory.header_word(d::TAIL_WORD).load(Ordering::Acquire)
     }
 
-    /// Position behind the last released frame, bytes.
+    /// Position after the last released frame, bytes.
     #[inline]
     #[must_use]
     pub fn released(&self) -> u64 {
         self.memory.header_word(d::RELEASED_WORD).load(Ordering::Acquire)
     }
 
-    /// The sequence of the last appended frame.
+    /// Sequence of the last appended frame.
     #[must_use]
     pub fn appended_sequence(&self) -> u64 {
         self.memory.foreign_sequence(d::TAIL_SEQUENCE_WORD)
     }
 
-    /// The sequence of the last released frame.
+    /// Sequence of the last released frame.
     #[must_use]
     pub fn released_sequence(&self) -> u64 {
         self.memory.foreign_sequence(d::RELEASED_SEQUENCE_WORD)

@@ -1,7 +1,6 @@
 //! Tracing of calls across processes: the W3C trace, the `tracing` spans of both sides, and the scope that nested calls
 //! inherit. Independent of the transport of calls.
 //!
-//!
 //! | module | what lives there |
 //! |---|---|
 //! | `spans` | [`CallSpan`] and [`ServedSpan`]: a span for each call, and for each run of a handler |

@@ -51,7 +51,6 @@ impl Current {
 /// The context that nested calls inherit: in a handler its deadline, its trace, and its `tracing` span. Take it along
 /// to another thread or task that continues the handler's work.
 ///
-///
 /// ```
 /// # mod gapless { pub use gapless_trace as rpc; }
 /// use gapless::rpc::{CallScope, TraceContext};

@@ -1,4 +1,4 @@
-//! A copy's side: [`CopySide`] takes requests from one caller's table and answers them.
+//! The instance's side: [`CopySide`] takes requests from one caller's table and answers them.
 
 use super::layout::{DONE, REACTOR_PARKED, TAILS, UNTAKEN, latest_entry, notice_word};
 use super::{CLASSES, CallTable, CallTableShape, PREFETCHED_LENGTH, REQUEST_HEADER_LENGTH, RequestHeader, STATUS_MAX};
@@ -16,43 +16,43 @@ use {
     rustix::fd::OwnedFd,
 };
 
-/// The table of one caller, as one copy of its route has it. Its workers share it.
+/// Table of one caller, as an instance of its route sees it. Shared by the instance's workers.
 #[derive(Debug)]
 pub struct CopySide {
     requests: Arc<Region>,
     claims: Arc<Region>,
     shape: CallTableShape,
     number: u32,
-    /// How far the workers of this copy have looked through the rings.
+    /// Ring positions up to which the workers of this instance have looked.
     heads: [AtomicU64; CLASSES],
     /// 1 once the caller is gone.
     is_abandoned: AtomicU64,
-    /// How far its worker has looked for what only this copy may take, while it takes nothing else.
+    /// Ring positions up to which its worker has looked for targeted requests, while it takes nothing else.
     targeted_heads: [AtomicU64; CLASSES],
 }
 
-/// A request that this copy has claimed.
+/// A request that this instance has claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// Its slot.
+    /// Slot of the request.
     pub slot: u32,
-    /// The request of this slot.
+    /// Generation of the slot.
     pub generation: u32,
 }
 
-/// What an answer has to wake.
+/// Wake-ups required by an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerOutcome {
-    /// The caller will see it. True if its eventfd is to be written.
+    /// The caller will see it. With `ring_reactor`, its eventfd must be written.
     Answered { ring_reactor: bool },
-    /// The caller no longer wanted it.
+    /// The caller had withdrawn the request.
     Withdrawn,
-    /// The caller had given this copy up.
+    /// The caller had revoked this instance.
     Lost,
 }
 
 impl CopySide {
-    /// A copy in the caller's own process.
+    /// An instance in the caller's own process.
     #[must_use]
     pub fn in_process(table: &CallTable, number: u32) -> Self {
         let (requests, claims) = table.regions();
@@ -67,7 +67,7 @@ impl CopySide {
         }
     }
 
-    /// False in a child of the process that has opened it: nothing of it may be used there.
+    /// False in a forked child of the process that has opened it: nothing of it may be used there.
     #[cfg(not(loom))]
     #[inline]
     #[must_use]
@@ -79,10 +79,10 @@ impl CopySide {
         std::array::from_fn(|_| AtomicU64::new(0))
     }
 
-    /// Opens both regions of a caller, which are so many bytes long; it calls this copy `number`.
+    /// Opens both regions of a caller, with their lengths in bytes; `number` is the caller's number for this instance.
     ///
     /// # Errors
-    /// [`LogError::Foreign`] for memory that is not sealed, of other lengths, or no call table.
+    /// [`LogError::Foreign`] for memory that is not sealed, has another length, or is no call table.
     #[cfg(not(loom))]
     pub fn open(
         (requests, claims): (OwnedFd, OwnedFd),
@@ -123,19 +123,19 @@ impl CopySide {
         Ok(Self { requests, claims, shape, number, heads, is_abandoned, targeted_heads })
     }
 
-    /// The caller's number for this copy.
+    /// Number of this instance, given by the caller.
     #[must_use]
     pub const fn number(&self) -> u32 {
         self.number
     }
 
-    /// The shape of the table.
+    /// Shape of the table.
     #[must_use]
     pub const fn shape(&self) -> CallTableShape {
         self.shape
     }
 
-    /// Whether there may be anything in `class` that no worker of this copy has looked at.
+    /// Reports whether there may be requests in `class` that no worker of this instance has looked at.
     #[inline]
     #[must_use]
     pub fn has_offers(&self, class: usize) -> bool {
@@ -143,20 +143,20 @@ impl CopySide {
         self.requests.word(TAILS + class * 8).load(Ordering::Acquire) > self.heads[class].load(Ordering::Relaxed)
     }
 
-    /// Claims the oldest request of `class` that is there for this copy, if there is one.
+    /// Claims the oldest request of `class` for this instance, if there is one.
     #[inline]
     #[must_use]
     pub fn take(&self, class: usize) -> Option<Taken> {
-        // Acquire: pairs with the Release of the tail, so entries and offers before it are seen.
+        // Acquire: pairs with the Release of the tail, so that entries and offers before it are seen.
         let tail = self.requests.word(TAILS + class * 8).load(Ordering::Acquire);
         let head = &self.heads[class];
-        // Relaxed: an entry that a worker of this copy has passed can never be taken by this copy any more, whichever of them
-        // looks, and an older head only looks at it once more.
+        // Relaxed: an entry that one worker of this instance has passed can never be taken by any of them, and an older
+        // head only causes another look at it.
         let mut position = head.load(Ordering::Relaxed);
         if position >= tail {
             return None;
         }
-        // What was overwritten meanwhile is over, or has been entered again.
+        // Overwritten entries are over, or have been entered again.
         position = position.max(tail.saturating_sub(self.shape.ring_length() as u64));
         let mut taken = None;
         while position < tail && taken.is_none() {
@@ -171,22 +171,22 @@ impl CopySide {
         taken
     }
 
-    /// As [`CopySide::has_offers`], of what [`CopySide::take_targeted`] looks through.
+    /// Like [`CopySide::has_offers`], for [`CopySide::take_targeted`].
     #[must_use]
     pub fn has_targeted_offers(&self, class: usize) -> bool {
-        // As in `has_offers`.
+        // Acquire and Relaxed as in `has_offers`.
         self.requests.word(TAILS + class * 8).load(Ordering::Acquire)
             > self.targeted_heads[class].load(Ordering::Relaxed)
     }
 
-    /// As [`CopySide::take`], but only of what was offered to this copy alone. It has heads of its own, and those of `take` stay: what
-    /// is passed over here is still before them.
+    /// Like [`CopySide::take`], but only for requests targeted at this instance. It has its own heads and leaves those
+    /// of `take` alone, so requests skipped here remain available there.
     #[must_use]
     pub fn take_targeted(&self, class: usize) -> Option<Taken> {
         // Acquire: as in `take`.
         let tail = self.requests.word(TAILS + class * 8).load(Ordering::Acquire);
         let head = &self.targeted_heads[class];
-        // Relaxed: as in `take`. What `take` has looked at was there for this copy, too, or is entered again.
+        // Relaxed: as in `take`. Entries that `take` has passed were available to this instance, or are entered again.
         let mut position = head.load(Ordering::Relaxed).max(self.heads[class].load(Ordering::Relaxed));
         position = position.max(tail.saturating_sub(self.shape.ring_length() as u64));
         let mut taken = None;
@@ -204,11 +204,11 @@ impl CopySide {
         if is_targeted { self.claim_entry(slot, generation) } else { None }
     }
 
-    /// The slot and generation at a position of a ring.
+    /// Slot and generation at a position of a ring.
     #[inline]
     fn entry(&self, class: usize, position: u64) -> (u32, u32) {
-        // Relaxed: ordered by the tail; an entry that is being overwritten is a hint at another request, and so is a latest word
-        // that has come round to the same bits: by then the ring has been overwritten many times.
+        // Relaxed: ordered by the tail. An entry that is being overwritten is a hint at another request; so is a latest
+        // word that has wrapped around to the same bits, for then the ring has been overwritten many times.
         let latest = self.requests.word(self.shape.latest(class)).load(Ordering::Relaxed);
         latest_entry(latest, position).unwrap_or_else(|| {
             let entry = self.requests.word(self.shape.offer(class, position)).load(Ordering::Relaxed);
@@ -216,8 +216,8 @@ impl CopySide {
         })
     }
 
-    /// Asks for the lines of a request all at once, before the steps of its claim, which wait for one another: they lie in another
-    /// core's cache. Of the one that will be taken next, while the one before it is handled.
+    /// Prefetches all cache lines of a request at once, before the dependent steps of its claim: they are in another
+    /// core's cache. Called for the next request while the current one is handled.
     #[inline]
     fn prefetch(&self, slot: u32) {
         if slot < self.shape.slots() {
@@ -245,7 +245,8 @@ impl CopySide {
         Claim::new(self.claims.word(self.shape.claim(slot)))
     }
 
-    /// Copies the header of a claimed request. `None` if what stands there is no request of this claim: the caller has gone mad.
+    /// Copies the header of a claimed request. `None` if the slot holds no valid request of this claim: the caller is
+    /// faulty.
     #[inline]
     #[must_use]
     pub fn request_header(&self, taken: Taken) -> Option<RequestHeader> {
@@ -255,7 +256,7 @@ impl CopySide {
         self.shape.is_sound(&header, taken.generation).then_some(header)
     }
 
-    /// Copies the user headers and the payload of a claimed request: both buffers are replaced.
+    /// Copies the user headers and the payload of a claimed request; both buffers are replaced.
     #[inline]
     pub fn read_request(
         &self,
@@ -270,26 +271,27 @@ impl CopySide {
         self.requests.load_into(body + headers_length.next_multiple_of(8), header.payload_length as usize, payload);
     }
 
-    /// The handler is about to begin. False if the caller no longer wants it: [`CopySide::answer`] then gives the slot back.
+    /// Marks the handler as begun. False if the caller has withdrawn the request: [`CopySide::answer`] then gives the
+    /// slot back.
     #[inline]
     #[must_use]
     pub fn begin(&self, taken: Taken) -> bool {
         self.claim(taken.slot).begin(taken.generation, self.number)
     }
 
-    /// The caller's reactor is told of the answer to this request, also if nobody waits for it.
+    /// Requests a signal to the caller's reactor at the answer, even for a one-way request.
     pub fn want_notice(&self, taken: Taken) {
-        // False if the caller has given it up, and looks at it by itself.
+        // False if the caller has given the request up and checks it by itself.
         let _ = self.claim(taken.slot).want_notice(taken.generation);
     }
 
-    /// The caller is gone: nobody waits for anything that this copy has claimed of it.
+    /// Marks the caller as gone: all requests claimed from it count as withdrawn.
     pub fn abandon(&self) {
-        // Relaxed: a hint to handlers, pairs with nothing.
+        // Relaxed: a hint to handlers that synchronises nothing.
         self.is_abandoned.store(1, Ordering::Relaxed);
     }
 
-    /// Whether the caller no longer waits for what this copy has claimed.
+    /// Reports whether the caller has stopped waiting for a claimed request.
     #[inline]
     #[must_use]
     pub fn is_withdrawn(&self, taken: Taken) -> bool {
@@ -298,7 +300,7 @@ impl CopySide {
             || self.claim(taken.slot).is_withdrawn(taken.generation, self.number)
     }
 
-    /// Writes the reply and says so; wakes the thread of the caller that sleeps on it.
+    /// Writes the reply and publishes it; wakes the caller's thread that sleeps on it.
     ///
     /// # Panics
     /// If the reply is longer than the shape allows, or the status is above [`STATUS_MAX`].
@@ -307,20 +309,20 @@ impl CopySide {
         assert!(reply.len() <= self.shape.payload_length_max() && status <= STATUS_MAX);
         let claim = self.claim(taken.slot);
         let line = self.shape.claim(taken.slot);
-        // A slot that is no longer this copy's may be another request's by now, whose reply must not be touched.
+        // A slot that no longer belongs to this instance may hold another request, whose reply must not be touched.
         if claim.is_withdrawn(taken.generation, self.number) {
             return Self::withdrawn(claim.answer(taken.generation, self.number));
         }
         self.claims.store(self.shape.reply(taken.slot), reply);
-        // Relaxed: published by the step of the claim.
+        // Relaxed: published by the claim's transition.
         self.claims.word(line + 8).store((reply.len() as u64) << 32 | u64::from(status), Ordering::Relaxed);
         crash_point("copy_reply_written");
         match claim.answer(taken.generation, self.number) {
             Answering::Answered(wake) => {
                 crash_point("copy_answered_before_wake");
                 if wake.spins {
-                    // One word: it may be stored so late that the slot is about the next request already. Release: pairs with the
-                    // Acquire in `CallTable::notice`.
+                    // One word, which may be stored after the slot was reused, hence the generation. Release: pairs
+                    // with the Acquire in `CallTable::notice`.
                     let notice = notice_word(taken.generation, status, reply.len());
                     self.claims.word(self.shape.reply_notice(taken.slot)).store(notice, Ordering::Release);
                 }
@@ -340,16 +342,16 @@ impl CopySide {
         }
     }
 
-    /// Marks the slot for the caller's reactor; whether its eventfd is to be written.
+    /// Marks the slot for the caller's reactor. Returns whether to write its eventfd.
     fn note_done(&self, slot: u32) -> bool {
         crash_point("copy_before_done_bit");
-        // Release: who sees the bit sees the claim answered (pairs with the Acquire in `take_done`).
+        // Release: a thread that sees the bit sees the claim answered (pairs with the Acquire in `take_done`).
         self.claims.word(DONE + slot as usize / 64 * 8).fetch_or(1 << (slot % 64), Ordering::Release);
         self.is_reactor_to_be_woken()
     }
 
-    /// A worker of this copy was woken for what it cannot take yet: the caller's reactor wakes a worker of another copy if one sleeps.
-    /// Whether its eventfd is to be written.
+    /// Passes a ring on, because a worker of this instance was woken for a request that it cannot take yet: the
+    /// caller's reactor rings another instance. Returns whether to write its eventfd.
     #[must_use]
     pub fn pass_ring_on(&self) -> bool {
         // Relaxed: ordered by the fence.
@@ -358,10 +360,11 @@ impl CopySide {
     }
 
     fn is_reactor_to_be_woken(&self) -> bool {
-        // SeqCst: pairs with the fence in `announce_reactor`; the reactor sees the bit, or this side that it sleeps.
+        // SeqCst: pairs with the fence in `announce_reactor`. Either the reactor sees the bit, or this side sees that
+        // it sleeps.
         fence(Ordering::SeqCst);
         let parked = self.claims.word(REACTOR_PARKED);
-        // Relaxed: ordered by the fence; of several copies one writes the eventfd.
+        // Relaxed: ordered by the fence; of several instances one writes the eventfd.
         parked.load(Ordering::Relaxed) != 0 && parked.swap(0, Ordering::Relaxed) != 0
     }
 }
@@ -371,9 +374,10 @@ mod tests {
     use super::*;
     use crate::call_table::{HEADERS_ROOM, OfferRings};
 
-    /// Only its caller writes the request region, but a mad process of its user can, too: what that writes is never looked up.
+    /// Only its caller writes the request region, but a faulty process of the same user can, too: its writes must never
+    /// be trusted.
     #[test]
-    fn a_caller_whose_requests_are_written_over_goes_on() {
+    fn caller_survives_overwritten_requests() {
         const SLOTS: u32 = 4;
         let table = CallTable::create(CallTableShape::new(SLOTS, 64).unwrap()).unwrap();
         let (shape, mut rings) = (table.shape(), OfferRings::new(table.shape()));

@@ -1,18 +1,18 @@
-//! Where everything lies in the two regions of a call table, and the header of a request.
+//! Layout of the two regions of a call table, and the header of a request.
 
 use crate::LogError;
 use gapless_wire::fields::{u32_at, u64_at};
 
-/// Priority classes, from the most urgent (0) on.
+/// Number of priority classes; 0 is the most urgent.
 pub const CLASSES: usize = 4;
 
-/// Which class comes first, turn by turn: 8 : 4 : 2 : 1.
+/// Preferred class, turn by turn: 8 : 4 : 2 : 1.
 pub const CLASS_TURNS: [u8; 15] = [0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0];
 /// Greatest number of slots.
 pub const SLOTS_MAX: u32 = 4096;
 /// Longest payload, bytes: 16 MiB.
 pub const PAYLOAD_LENGTH_MAX: usize = 16 << 20;
-/// Room for the user headers of a request beside its payload, bytes.
+/// Room for the user headers of a request, in addition to its payload, bytes.
 pub const HEADERS_ROOM: usize = if cfg!(loom) { 0 } else { 64 << 10 };
 /// Length of a request's header, bytes.
 pub const REQUEST_HEADER_LENGTH: usize = 128;
@@ -26,13 +26,13 @@ pub(super) const CLAIMS_MAGIC: u64 = u64::from_le_bytes(*b"GAPCLAI\x04");
 
 #[cfg(not(loom))]
 const PAGE: usize = 4096;
-/// A model has as few words as possible.
+/// Small for models, which should have few words.
 #[cfg(loom)]
 const PAGE: usize = 64;
 
 /// Offsets in the request region.
 pub(super) const TAILS: usize = PAGE;
-/// In the line of the tails, so that who sees a tail need not wait for another line.
+/// In the cache line of the tails, so that a reader of a tail loads no other line.
 const LATEST: usize = TAILS + CLASSES * 8;
 const OFFERS: usize = TAILS + if cfg!(loom) { 64 } else { 128 };
 
@@ -42,20 +42,19 @@ pub(super) const UNTAKEN: usize = if cfg!(loom) { 24 } else { 192 };
 pub(super) const DONE: usize = if cfg!(loom) { 16 } else { 256 };
 const CLAIM_LINES: usize = if cfg!(loom) { 32 } else { DONE + SLOTS_MAX as usize / 8 }.next_multiple_of(PAGE);
 const CLAIM_LINE_LENGTH: usize = if cfg!(loom) { 16 } else { 64 };
-/// What lies before a reply's bytes: a line that the caller looks at while it waits.
+/// Length of the cache line before a reply's bytes, which a spinning caller polls.
 const REPLY_NOTICE_LENGTH: usize = if cfg!(loom) { 8 } else { 64 };
 
 fn foreign(field: &'static str, found: impl ToString, expected: String) -> LogError {
     LogError::Foreign { field, found: found.to_string(), expected }
 }
 
-/// The entry that was entered last into the ring of its class, in one word:
-/// `generation u32 | low bits of its position u20 | slot u12`.
+/// Word of the latest entry in the ring of its class: `generation u32 | low bits of its position u20 | slot u12`.
 pub(super) const fn latest_word(position: u64, slot: u32, generation: u32) -> u64 {
     (generation as u64) << 32 | (position & LATEST_POSITION_MASK) << 12 | slot as u64
 }
 
-/// The slot and generation in a [`latest_word`], if it is that of `position`.
+/// Slot and generation of a [`latest_word`], if it belongs to `position`.
 pub(super) const fn latest_entry(word: u64, position: u64) -> Option<(u32, u32)> {
     let is_meant = word >> 12 & LATEST_POSITION_MASK == position & LATEST_POSITION_MASK;
     if is_meant { Some((word as u32 & (SLOTS_MAX - 1), (word >> 32) as u32)) } else { None }
@@ -69,18 +68,18 @@ pub const STATUS_MAX: u32 = (1 << STATUS_BITS) - 1;
 const STATUS_BITS: u32 = 7;
 const _: () = assert!(PAYLOAD_LENGTH_MAX < 1 << (32 - STATUS_BITS), "a length has 25 bits in a notice");
 
-/// What a copy says to a caller that spins: `generation u32 | length of the reply u25 | status u7`.
+/// Notice of an instance to a spinning caller: `generation u32 | length of the reply u25 | status u7`.
 pub(super) const fn notice_word(generation: u32, status: u32, length: usize) -> u64 {
     (generation as u64) << 32 | (length as u64) << STATUS_BITS | status as u64
 }
 
-/// Status and length in a [`notice_word`], if it is of this generation.
+/// Status and length of a [`notice_word`], if it has this generation.
 pub(super) const fn noticed(word: u64, generation: u32) -> Option<(u32, u32)> {
     let low = word as u32;
     if (word >> 32) as u32 == generation { Some((low & STATUS_MAX, low >> STATUS_BITS)) } else { None }
 }
 
-/// How large a call table is. Both sides compute the same offsets from it.
+/// Size of a call table. Both sides compute the same offsets from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallTableShape {
     slots: u32,
@@ -88,10 +87,11 @@ pub struct CallTableShape {
 }
 
 impl CallTableShape {
-    /// A table of `slots` requests in flight, a power of two up to [`SLOTS_MAX`], each with up to `payload_length_max` bytes beside its
-    /// user headers.
+    /// A table of `slots` requests in flight, a power of two up to [`SLOTS_MAX`], each with up to `payload_length_max`
+    /// bytes in addition to its user headers.
     ///
     /// # Errors
+    /// [`LogError::Foreign`] for a number out of range.
     /// [`LogError::Foreign`] for a number out of range.
     pub fn new(slots: u32, payload_length_max: usize) -> Result<Self, LogError> {
         if !slots.is_power_of_two() || slots > SLOTS_MAX {
@@ -103,27 +103,27 @@ impl CallTableShape {
         Ok(Self { slots, payload_length_max })
     }
 
-    /// Requests in flight at one time.
+    /// Limit of requests in flight.
     #[must_use]
     pub const fn slots(&self) -> u32 {
         self.slots
     }
 
-    /// Longest payload, of a request or a reply, bytes.
+    /// Longest payload of a request or a reply, bytes.
     #[must_use]
     pub const fn payload_length_max(&self) -> usize {
         self.payload_length_max
     }
 
-    /// Whether a request of such lengths, bytes, has room in a slot.
+    /// Reports whether a request of these lengths, bytes, fits into a slot.
     #[inline]
     #[must_use]
     pub const fn has_room(&self, headers_length: usize, payload_length: usize) -> bool {
         headers_length <= HEADERS_ROOM && payload_length <= self.payload_length_max
     }
 
-    /// Whether what stands where a request was written is a request of this generation still. A mad process of the same user writes
-    /// over it, whatever it was given to map.
+    /// Reports whether a slot still holds a valid request of this generation. A faulty process of the same user may
+    /// overwrite it, whatever it was given to map.
     pub(super) fn is_sound(&self, header: &RequestHeader, generation: u32) -> bool {
         header.generation == generation
             && self.has_room(header.headers_length as usize, header.payload_length as usize)
@@ -139,7 +139,7 @@ impl CallTableShape {
         OFFERS + self.ring_entry(class, position) * 8
     }
 
-    /// The number of an entry among those of all rings.
+    /// Index of an entry among those of all rings.
     pub(super) const fn ring_entry(&self, class: usize, position: u64) -> usize {
         class * self.ring_length() + (position as usize & (self.ring_length() - 1))
     }
@@ -189,7 +189,7 @@ impl CallTableShape {
     }
 }
 
-/// What stands before a request's user headers and payload.
+/// Header before a request's user headers and payload.
 ///
 /// ```text
 ///   0  u32 generation            36  u32 length of the payload
@@ -206,31 +206,31 @@ impl CallTableShape {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestHeader {
-    /// The request of this slot, as its claim says.
+    /// Generation of the slot, as in its claim.
     pub generation: u32,
     /// Priority class.
     pub class: u8,
-    /// What is asked: defined by who uses the table.
+    /// Kind of request; defined by the user of the table.
     pub kind: u8,
-    /// How often it was forwarded.
+    /// Number of forwards so far.
     pub hops: u8,
-    /// Which attempt this is, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: u8,
-    /// Defined by who uses the table.
+    /// Flags; defined by the user of the table.
     pub flags: u32,
-    /// Encoding of the payload; defined by who uses the table.
+    /// Encoding of the payload; defined by the user of the table.
     pub encoding: u32,
     /// The caller's number for the call, the same in each attempt.
     pub call: u64,
-    /// When it was sent, ns of the monotonic clock.
+    /// Time of sending, ns of the monotonic clock.
     pub sent_ns: u64,
-    /// Bytes of user headers before the payload.
+    /// Length of the user headers before the payload, bytes.
     pub headers_length: u32,
-    /// Bytes of payload.
+    /// Length of the payload, bytes.
     pub payload_length: u32,
     /// Affinity key, or 0.
     pub key: u64,
-    /// Too late after this, ns of the monotonic clock; 0 never.
+    /// Deadline, ns of the monotonic clock; 0 for none.
     pub deadline_ns: u64,
     /// Fingerprint of the request's type, or 0.
     pub fingerprint: u64,
@@ -240,12 +240,12 @@ pub struct RequestHeader {
     pub span_id: u64,
     /// W3C trace flags.
     pub trace_flags: u8,
-    /// Of those that the copy stands for, the one that it is for; defined by who uses the table. 0: none.
+    /// Target among the instances that the receiver stands for; defined by the user of the table. 0 for none.
     pub instance: u64,
 }
 
 impl RequestHeader {
-    /// As it lies in memory.
+    /// Encodes the header.
     #[must_use]
     pub fn to_bytes(self) -> [u8; REQUEST_HEADER_LENGTH] {
         let mut bytes = [0; REQUEST_HEADER_LENGTH];
@@ -267,7 +267,7 @@ impl RequestHeader {
         bytes
     }
 
-    /// From what lies in memory.
+    /// Decodes the header.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; REQUEST_HEADER_LENGTH]) -> Self {
         Self {

@@ -1,13 +1,13 @@
-//! [`Line`]: callers that wait for a free slot. They are called by class, 8 : 4 : 2 : 1 as workers take requests, those of one class in
-//! the order in which they came.
+//! [`Line`]: callers that wait for a free slot. They are called by class, 8 : 4 : 2 : 1 like workers take requests, and
+//! in order of arrival within a class.
 //!
-//! A caller that is called takes a moment to come. Until then its slot is kept from what is less urgent; a call of its own class that
-//! comes just then may have it, because a slot that waits for a sleeper is one that nobody uses. Who was overtaken so `OVERTAKEN_MAX`
-//! times has the next slot for itself. One that does not come loses it after `LOOKS_MAX` looks at the line: a task that is not polled
-//! holds up nobody for longer.
+//! A called caller takes a moment to come. Until then its slot is kept from less urgent calls. A new call of the same
+//! class may have it, because a slot that waits for a sleeper is unused. A caller that was overtaken `OVERTAKEN_MAX`
+//! times gets the next slot to itself. A caller that does not come loses its slot after `LOOKS_MAX` looks at the line,
+//! so that a task that is not polled does not block others for longer.
 //!
-//! What has a slot without being called has it from its class's turns: the class is passed over when it would be called next, so that
-//! what comes at once does not change the shares. A caller that was called in vain gives its class the turn back.
+//! A slot obtained without being called counts as a turn of its class: the class is skipped when it would be called
+//! next, so that newcomers do not change the shares. A caller that was called in vain returns the turn to its class.
 //!
 //! Pure: no lock, no clock.
 
@@ -15,33 +15,33 @@ use super::{CLASS_TURNS, CLASSES};
 use std::collections::BTreeMap;
 use std::task::Waker;
 
-/// A caller's place in the line: given once, and kept until its request is offered.
+/// Place of a caller in the line, given once and kept until its request is offered.
 pub type PlaceInLine = u64;
 
-/// So often a caller that was called finds its slot taken by another of its class, at most.
+/// Limit of times that a called caller finds its slot taken by another of its class.
 const OVERTAKEN_MAX: u8 = 8;
 
-/// So many looks at the line a caller has its place, or its slot, without a look of its own. They are 10 ms apart, and a thread on a machine
-/// that is busy may get no turn for longer.
+/// Looks at the line after which a caller that has not looked by itself loses its place or slot. They are 10 ms apart,
+/// and a thread on a busy machine may not run for longer.
 const LOOKS_MAX: u8 = 10;
 
-/// So many turns a class may be ahead, or behind, at most.
+/// Limit of turns that a class may be ahead or behind.
 const AHEAD_MAX: i8 = 60;
 
-/// See the head of the file.
+/// Callers that wait for a free slot.
 #[derive(Debug, Default)]
 pub struct Line {
     waiting: [BTreeMap<PlaceInLine, WaitingCaller>; CLASSES],
-    /// Those that were called and have not come.
+    /// Callers that were called and have not come.
     called: BTreeMap<PlaceInLine, Called>,
     turn: usize,
-    /// Turns that each class has had beyond its own, or, below 0, has not had.
+    /// Turns that each class has had in excess; negative if it has had too few.
     ahead: [i8; CLASSES],
 }
 
 #[derive(Debug)]
 struct WaitingCaller {
-    /// Woken when it is called; `None` if it was woken already since it has looked.
+    /// Woken when it is called; `None` if it was woken and has not looked since.
     task: Option<Waker>,
     /// Looks at the line since it has looked itself.
     looks: u8,
@@ -57,13 +57,13 @@ struct Called {
 }
 
 impl Line {
-    /// It waits from now on; or still, and then it is woken as it says now. The task that it takes the place of is to be dropped
-    /// without a lock.
+    /// Enters the line, or updates how a waiting caller is woken. Drop the returned task, which was replaced, without a
+    /// lock.
     pub fn enter(&mut self, class: u8, place: PlaceInLine, task: Option<Waker>) -> Option<Waker> {
         if self.is_empty() {
             self.ahead = [0; CLASSES];
         }
-        // Called, and come to nothing: another was faster.
+        // Called in vain: another call was faster.
         let overtaken = self.called.remove(&place).map_or(0, |called| {
             self.change_ahead(called.class.into(), -1);
             called.overtaken.saturating_add(1)
@@ -76,14 +76,14 @@ impl Line {
         before.task
     }
 
-    /// It has its slot, or waits no more. True if it was called; with its task, which is to be dropped without a lock.
+    /// Leaves the line, with a slot or not. Returns whether it was called, and its task, to be dropped without a lock.
     pub fn leave(&mut self, place: PlaceInLine) -> (bool, Option<Waker>) {
         let was_called = self.called.remove(&place).is_some();
         let waiting = self.waiting.iter_mut().find_map(|class| class.remove(&place));
         (was_called, waiting.and_then(|waiting| waiting.task))
     }
 
-    /// A call of that class has a slot without having been called.
+    /// Records that a call of that class got a slot without being called.
     pub fn overtaken_by(&mut self, class: u8) {
         if !self.is_empty() {
             self.change_ahead(usize::from(class) % CLASSES, 1);
@@ -94,29 +94,29 @@ impl Line {
         self.ahead[class] = self.ahead[class].saturating_add(by).clamp(-AHEAD_MAX, AHEAD_MAX);
     }
 
-    /// How many were called and have not come.
+    /// Number of callers that were called and have not come.
     pub fn called(&self) -> usize {
         self.called.len()
     }
 
-    /// How many slots are kept from a call of that class that was not called.
+    /// Number of slots kept from an uncalled call of that class.
     pub fn kept_from(&self, class: u8) -> usize {
         let is_kept = |called: &&Called| called.class < class || called.overtaken >= OVERTAKEN_MAX;
         self.called.values().filter(is_kept).count()
     }
 
-    /// Whether it was called and has not come.
+    /// Reports whether it was called and has not come.
     #[must_use]
     pub fn is_called(&self, place: PlaceInLine) -> bool {
         self.called.contains_key(&place)
     }
 
-    /// Whether nobody waits, called or not.
+    /// Reports whether no one waits, called or not.
     pub fn is_empty(&self) -> bool {
         self.called.is_empty() && self.waiting.iter().all(BTreeMap::is_empty)
     }
 
-    /// Calls the next to a slot. `None` if nobody waits; its task, if it has not been woken.
+    /// Calls the next caller to a slot. `None` if no one waits; the inner value is its task, if not woken yet.
     pub fn call(&mut self) -> Option<Option<Waker>> {
         let class = self.next_class()?;
         let (place, waiting) = self.waiting[class].pop_first()?;
@@ -132,7 +132,7 @@ impl Line {
             return Some(behind);
         }
         let due: [bool; CLASSES] = std::array::from_fn(|class| is_waiting[class] && self.ahead[class] <= 0);
-        // Where all are ahead the turn decides as ever.
+        // If all are ahead, the turn decides as usual.
         let may_pass = due.contains(&true);
         loop {
             let preferred = usize::from(CLASS_TURNS[self.turn]);
@@ -148,13 +148,13 @@ impl Line {
         }
     }
 
-    /// Everybody is to look: tasks that are to be woken go into `woken`.
+    /// Wakes everyone in the line: tasks to wake go into `woken`.
     pub fn wake(&mut self, woken: &mut Vec<Waker>) {
         woken.extend(self.waiting.iter_mut().flat_map(BTreeMap::values_mut).filter_map(|waiting| waiting.task.take()));
     }
 
-    /// A look at the line, now and then: everybody is to look, and who has not for long is forgotten. It finds its place again when it
-    /// looks.
+    /// Periodic look at the line: wakes everyone, and forgets callers that have not looked for long. Such a caller gets
+    /// its place back when it looks.
     pub fn look(&mut self, woken: &mut Vec<Waker>) {
         let is_kept = |looks: &mut u8| {
             *looks += 1;
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
     use std::collections::VecDeque;
 
-    /// Places from 0 on, of these classes.
+    /// A line with places from 0, of these classes.
     fn line(classes: impl IntoIterator<Item = u8>) -> Line {
         let mut line = Line::default();
         for (place, class) in classes.into_iter().enumerate() {
@@ -180,7 +180,7 @@ mod tests {
         line
     }
 
-    /// The place that is called next.
+    /// Calls and returns the next place.
     fn next(line: &mut Line) -> Option<PlaceInLine> {
         let before = line.called.clone();
         line.call()?;
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_are_called_eight_to_four_to_two_to_one_and_each_in_order() {
+    fn classes_are_called_8_4_2_1() {
         let mut line = line((0..4 * 30).map(|number| (number % 4) as u8));
         let mut called = [const { Vec::new() }; 4];
         for _ in 0..30 {
@@ -197,14 +197,15 @@ mod tests {
         }
         assert_eq!(called.each_ref().map(Vec::len), [16, 8, 4, 2]);
         assert!(called.iter().all(|places| places.is_sorted()), "{called:?}");
-        // A class that is alone is not held back, and none is forgotten.
+        // A class alone is not held back, and none is forgotten.
         let rest = std::iter::from_fn(|| next(&mut line)).count();
         assert_eq!((rest, line.called()), (90, 120));
     }
 
-    /// Sixty callers of each class on 64 slots: who is answered calls again at once, who was called comes after two others.
+    /// Sixty callers of each class on 64 slots: an answered caller calls again at once, a called one comes after two
+    /// others.
     #[test]
-    fn the_shares_hold_where_callers_are_many_and_call_again_at_once() {
+    fn shares_hold_under_repeated_calls() {
         const SLOTS: usize = 64;
         let (mut line, mut slots, mut free) = (Line::default(), [const { VecDeque::new() }; CLASSES], SLOTS);
         let (mut called, mut answered, mut turn) = (VecDeque::new(), [0_u32; CLASSES], 0);
@@ -258,7 +259,7 @@ mod tests {
         for _ in 0..OVERTAKEN_MAX {
             assert_eq!(next(&mut line), Some(0));
             assert_eq!((0..4).map(|class| line.kept_from(class)).collect::<Vec<_>>(), [0, 0, 1, 1]);
-            // Another of its class has it. To look twice is not to be overtaken twice.
+            // Another caller of its class has it. Looking twice does not count as being overtaken twice.
             line.enter(1, 0, None);
             line.enter(1, 0, None);
         }
@@ -267,12 +268,12 @@ mod tests {
     }
 
     #[test]
-    fn who_looks_again_keeps_its_place_and_who_does_not_for_long_is_forgotten() {
+    fn looking_keeps_the_place_in_line() {
         let mut line = line([1, 1, 1]);
-        // A look of its own moves nobody.
+        // A look of its own does not change its place.
         assert!(line.enter(1, 0, Some(Waker::noop().clone())).is_some());
         assert_eq!(next(&mut line), Some(0));
-        // It found no slot, and is the first again.
+        // A caller that found no slot is first again.
         assert!(line.is_called(0));
         line.enter(1, 0, Some(Waker::noop().clone()));
         assert!(!line.is_called(0));
@@ -282,9 +283,9 @@ mod tests {
         assert_eq!((woken.len(), line.called()), (2, 1), "the others are woken");
         line.enter(1, 2, None);
         (1..LOOKS_MAX).for_each(|_| line.look(&mut woken));
-        assert_eq!((woken.len(), line.called()), (2, 0), "the slot of the first is another's");
+        assert_eq!((woken.len(), line.called()), (2, 0), "the first loses its slot");
         assert_eq!((next(&mut line), next(&mut line)), (Some(2), None));
-        // Late as it is, it is before those that came after it.
+        // Though late, it keeps its place before later callers.
         line.enter(1, 3, None);
         line.enter(1, 1, None);
         assert_eq!(next(&mut line), Some(1));

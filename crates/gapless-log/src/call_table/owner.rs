@@ -1,4 +1,4 @@
-//! The caller's side: [`CallTable`] holds the regions, [`OfferRings`] what only one thread at a time may touch.
+//! The caller's side: [`CallTable`] holds the regions, [`OfferRings`] the state of the single offering thread.
 
 #[cfg(not(loom))]
 use super::layout::{CLAIMS_MAGIC, REQUESTS_MAGIC};
@@ -9,8 +9,8 @@ use crate::sync::{Arc, Ordering, fence};
 use crate::{LogError, Region};
 use gapless_agent::fault::crash_point;
 
-/// The caller's side of a table. Slots are numbers below [`CallTableShape::slots`]; which of them are its own at a moment is for
-/// its user to know.
+/// The caller's side of a table. Slots are numbers below [`CallTableShape::slots`]; the user tracks which of them it
+/// owns.
 #[derive(Debug)]
 pub struct CallTable {
     requests: Arc<Region>,
@@ -18,12 +18,12 @@ pub struct CallTable {
     shape: CallTableShape,
 }
 
-/// A reply's place and length, as the copy said.
+/// Status and length of a reply, as the instance wrote them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyHeader {
-    /// Defined by who uses the table.
+    /// Status; defined by the user of the table.
     pub status: u32,
-    /// Bytes.
+    /// Length, bytes.
     pub length: u32,
 }
 
@@ -39,7 +39,7 @@ impl CallTable {
         for (number, value) in
             [REQUESTS_MAGIC, shape.slots().into(), shape.payload_length_max() as u64].into_iter().enumerate()
         {
-            // Relaxed: passing the descriptor to another process orders it.
+            // Relaxed: ordered by passing the descriptor to another process.
             requests.word(number * 8).store(value, Ordering::Relaxed);
         }
         #[cfg(not(loom))]
@@ -47,19 +47,19 @@ impl CallTable {
         Ok(Self { requests, claims, shape })
     }
 
-    /// Its shape.
+    /// Shape of the table.
     #[must_use]
     pub const fn shape(&self) -> CallTableShape {
         self.shape
     }
 
-    /// What copies map for reading only.
+    /// Region that instances map read-only.
     #[must_use]
     pub fn request_region(&self) -> &Region {
         &self.requests
     }
 
-    /// What copies map for writing.
+    /// Region that instances map for writing.
     #[must_use]
     pub fn claim_region(&self) -> &Region {
         &self.claims
@@ -84,10 +84,10 @@ impl CallTable {
         self.shape.claim(slot)
     }
 
-    /// Writes a request into a slot of its own that is free: `header` with the lengths of `user_headers` and `payload`.
+    /// Writes a request into an owned free slot: `header` with the lengths of `user_headers` and `payload`.
     ///
     /// # Panics
-    /// If there is no such slot, or one of both is longer than the shape allows.
+    /// If there is no such slot, or a length exceeds the shape.
     #[inline]
     pub fn write_request(&self, slot: u32, mut header: RequestHeader, user_headers: &[u8], payload: &[u8]) {
         assert!(slot < self.shape.slots());
@@ -105,7 +105,7 @@ impl CallTable {
         }
     }
 
-    /// Asks for the lines of a slot that will be written next: copies have them.
+    /// Prefetches the cache lines of a slot that will be written next, from the instances' cores.
     #[inline]
     pub fn prefetch(&self, slot: u32) {
         assert!(slot < self.shape.slots());
@@ -114,8 +114,7 @@ impl CallTable {
         self.requests.prefetch_for_writing(self.shape.request(slot), REQUEST_HEADER_LENGTH + length);
     }
 
-    /// Copies a request of its own out again: both buffers are replaced. `None` if what stands there is not that request any more: a mad
-    /// process has written over it.
+    /// Copies an own request out again; both buffers are replaced. `None` if a faulty process has overwritten it.
     #[must_use]
     pub fn read_back(
         &self,
@@ -149,14 +148,13 @@ impl CallTable {
         self.claims.wake(self.claim_offset(slot), i32::MAX as u32);
     }
 
-    /// What the copy says of its reply in the slot's notice, if it has answered: for a caller that spins, of a request that was
-    /// offered so. The claim is answered then, too; of deaths only the claim knows. The lines of the reply and of the slot's next
-    /// request are asked for.
+    /// Notice in the slot if the request was answered; only for requests offered as spinning. The claim is answered
+    /// then, too; only the claim reports a death. Also prefetches the reply and the slot's next request.
     #[inline]
     #[must_use]
     pub fn notice(&self, slot: u32, generation: u32) -> Option<ReplyHeader> {
         assert!(slot < self.shape.slots());
-        // Acquire: pairs with the Release in `CopySide::answer`, so the reply is seen.
+        // Acquire: pairs with the Release in `CopySide::answer`, so that the reply is seen.
         let word = self.claims.word(self.shape.reply_notice(slot)).load(Ordering::Acquire);
         let (status, length) = noticed(word, generation)?;
         self.claims.prefetch(self.shape.reply(slot), PREFETCHED_LENGTH.min(self.shape.payload_length_max()));
@@ -164,7 +162,7 @@ impl CallTable {
         Some(ReplyHeader { status, length: length.min(self.shape.payload_length_max() as u32) })
     }
 
-    /// What the copy says of its reply, of a slot that is answered. The length is at most what the slot holds.
+    /// Status and length of the reply in an answered slot. The length is clamped to the slot's limit.
     #[inline]
     #[must_use]
     pub fn reply_header(&self, slot: u32) -> ReplyHeader {
@@ -174,13 +172,13 @@ impl CallTable {
         ReplyHeader { status: word as u32, length }
     }
 
-    /// Copies the reply out: `into` is replaced.
+    /// Copies the reply into `into`, which is replaced.
     #[inline]
     pub fn read_reply(&self, slot: u32, header: ReplyHeader, into: &mut Vec<u8>) {
         self.claims.load_into(self.shape.reply(slot), header.length as usize, into);
     }
 
-    /// Gives the pages back that the request and reply of a free slot took beyond `kept_bytes` each.
+    /// Releases the pages of a free slot's request and reply beyond `kept_bytes` each.
     ///
     /// # Errors
     /// As [`Region::release_pages`].
@@ -195,7 +193,7 @@ impl CallTable {
         self.claims.release_pages(reply + kept, next - reply - kept)
     }
 
-    /// Reactor: from now on it wants its eventfd written. It must look at [`CallTable::take_done`] and
+    /// Reactor: announces that it sleeps and wants its eventfd written. It must check [`CallTable::take_done`] and
     /// [`CallTable::take_untaken`] once more after this.
     pub fn announce_reactor(&self) {
         // Relaxed: ordered by the fence, which pairs with the one in `CopySide::answer`.
@@ -203,54 +201,56 @@ impl CallTable {
         fence(Ordering::SeqCst);
     }
 
-    /// Reactor: awake again.
+    /// Reactor: announces that it is awake.
     pub fn withdraw_reactor(&self) {
-        // Relaxed: a copy that still sees it asleep makes one needless call.
+        // Relaxed: an instance that still sees it asleep makes one needless call.
         self.claims.word(REACTOR_PARKED).store(0, Ordering::Relaxed);
     }
 
-    /// Reactor: whether a copy has passed a ring on since the last look: another copy is to be rung.
+    /// Reactor: reports whether an instance has passed a ring on since the last check; another one must be rung.
     #[must_use]
     pub fn take_untaken(&self) -> bool {
         let untaken = self.claims.word(UNTAKEN);
-        // Relaxed: a hint; what is offered is seen by who is rung. A look first, so that the line stays shared.
+        // Relaxed: a hint; the rung worker sees the offers. Loaded first, so that the cache line stays shared.
         untaken.load(Ordering::Relaxed) != 0 && untaken.swap(0, Ordering::Relaxed) != 0
     }
 
-    /// Reactor: the slots among `word` × 64 … + 63 that were answered since the last look, a bit for each. A hint: the claim says
-    /// whether it is so.
+    /// Reactor: slots among `word` × 64 … + 63 that were answered since the last check, one bit each. A hint: the claim
+    /// is authoritative.
     ///
     /// # Panics
+    /// If there are fewer slots.
     /// If there are not so many slots.
     #[must_use]
     pub fn take_done(&self, word: u32) -> u64 {
         assert!(word * 64 < self.shape.slots());
         let done = self.claims.word(DONE + word as usize * 8);
-        // Relaxed look first, so that the line stays shared while nothing is done. Acquire pairs with the Release of the copy.
+        // Relaxed load first, so that the cache line stays shared while nothing is done. The Acquire pairs with the
+        // Release of the instance.
         if done.load(Ordering::Relaxed) == 0 { 0 } else { done.swap(0, Ordering::Acquire) }
     }
 }
 
-/// The ends of the offer rings of one table: of one thread at a time.
+/// Writer's state of a table's offer rings; for one thread at a time.
 #[derive(Debug)]
 pub struct OfferRings {
     shape: CallTableShape,
     tails: [u64; CLASSES],
-    /// What the rings hold. Nothing is read back from the region, over which another process may have written.
+    /// Content of the rings. Nothing is read back from the region, which another process may have overwritten.
     entries: Box<[u64]>,
-    /// The generation in which each slot was offered last.
+    /// Generation in which each slot was offered last.
     offered: Box<[u32]>,
 }
 
 impl OfferRings {
-    /// The rings of a table of this shape, empty.
+    /// The empty rings of a table with this shape.
     #[must_use]
     pub fn new(shape: CallTableShape) -> Self {
         let entries = vec![0; CLASSES * shape.ring_length()].into();
         Self { shape, tails: [0; CLASSES], entries, offered: vec![0; shape.slots() as usize].into() }
     }
 
-    /// Publishes a request that is written: its claim is offered, to `target` or to all (0), and entered into the ring of its class.
+    /// Offers a written request, to the instance `target` or to all (0), and enters it into the ring of its class.
     #[inline]
     pub fn offer(&mut self, table: &CallTable, class: usize, slot: u32, generation: u32, (target, spins): (u32, bool)) {
         table.claim(slot).offer(generation, target, spins);
@@ -261,7 +261,7 @@ impl OfferRings {
 
     #[inline]
     fn enter(&mut self, table: &CallTable, class: usize, mut slot: u32, mut generation: u32) {
-        // Of twice as many entries as slots at most half are offered, so this ends.
+        // There are twice as many entries as slots, so at most half of them are offered and this ends.
         loop {
             let position = self.tails[class];
             let entry = u64::from(generation) << 32 | u64::from(slot);
@@ -269,17 +269,18 @@ impl OfferRings {
             // Relaxed: published by the tail.
             table.requests.word(self.shape.offer(class, position)).store(entry, Ordering::Relaxed);
             self.tails[class] = position + 1;
-            // Relaxed: published by the tail, or by a later one, for which it is of another position.
+            // Relaxed: published by this tail or a later one, under which it belongs to another position.
             let latest = table.requests.word(self.shape.latest(class));
             latest.store(latest_word(position, slot, generation), Ordering::Relaxed);
             crash_point("call_entered_before_tail");
-            // Release: who sees the tail sees the entry, and the offer before it (pairs with the Acquire in `CopySide::take`).
+            // Release: a reader of the tail sees the entry and the offer before it (pairs with the Acquire in
+            // `CopySide::take`).
             table.requests.word(TAILS + class * 8).store(position + 1, Ordering::Release);
             if position < self.shape.ring_length() as u64 {
                 return;
             }
             let (old_slot, old_generation) = (overwritten as u32, (overwritten >> 32) as u32);
-            // The claim lies in the cache of a copy: it is looked at only if the slot is about the same request still.
+            // The claim is in the cache of an instance, so it is loaded only if the slot still has the same request.
             if self.offered[old_slot as usize] != old_generation {
                 return;
             }
@@ -287,7 +288,7 @@ impl OfferRings {
             if old.generation() != old_generation || old.state() != Some(ClaimState::Offered) {
                 return;
             }
-            // That request is offered still, so it gets another entry.
+            // The overwritten request is still offered, so it gets another entry.
             (slot, generation) = (old_slot, old_generation);
         }
     }

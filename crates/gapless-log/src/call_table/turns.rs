@@ -1,30 +1,31 @@
-//! [`Turns`]: whose request a worker takes next: a matter of the class first (8 : 4 : 2 : 1), then of the caller's turn. It knows
-//! callers by their indexes, and asks what it must know of them.
+//! [`Turns`]: the order in which a worker takes requests: by class first (8 : 4 : 2 : 1), then in turn over callers,
+//! which are known by index.
 //!
-//! Many callers are connected and few call at a time, so a look does not go over all of them. Those that have called lately are
-//! looked at each time, the others `STRIPE` at a time, in turn: of `n` callers, one that begins to call is seen within
+//! Many callers are connected and few call at a time, so a look does not cover all of them. Recently active callers are
+//! checked at each look, the others `STRIPE` at a time, in turn. So of `n` callers, one that begins to call is seen
+//! within `n / STRIPE` looks, rounded up, and has its turn from then on. Before a worker sleeps, it checks all.
 //! `n / STRIPE` looks, rounded up, and has its turn among the others from then on. Before a worker sleeps it looks at all.
 
 use super::{CLASS_TURNS, CLASSES};
 
-/// Callers that have not called lately and are looked at in one look.
+/// Inactive callers that are checked in one look.
 const STRIPE: usize = 8;
 
-/// After so many looks that found nothing of it, a caller has not called lately.
+/// Looks without a request after which a caller becomes inactive.
 const IDLE_LOOKS_MAX: u32 = 256;
 
-/// What a worker knows of its turn.
+/// Position of a worker in the turns.
 #[derive(Debug, Default)]
 pub struct Turns {
-    /// Callers that have called lately, in the order of their turns.
+    /// Active callers, in the order of their turns.
     active: Vec<Active>,
-    /// Of each caller, whether it is among them.
+    /// Whether each caller is active.
     is_active: Vec<bool>,
-    /// Whose turn it is, of the active.
+    /// Index of the next turn among the active.
     next_active: usize,
-    /// Where the next stripe begins.
+    /// First caller of the next stripe.
     next_stripe: usize,
-    /// One of the active has not called lately.
+    /// An active caller has become idle.
     has_idle: bool,
     class_turn: usize,
 }
@@ -32,21 +33,21 @@ pub struct Turns {
 #[derive(Debug)]
 struct Active {
     caller: usize,
-    /// Looks since it had something.
+    /// Looks since it last had a request.
     idle_looks: u32,
 }
 
-/// The caller and the class whose turn it is.
+/// Caller and class of the next turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     pub caller: usize,
     pub class: usize,
-    /// Its place among the active.
+    /// Index among the active.
     place: usize,
 }
 
 impl Turns {
-    /// There are other callers now, so many.
+    /// Resets to this number of callers.
     pub fn reset(&mut self, callers: usize) {
         *self = Self { is_active: vec![false; callers], class_turn: self.class_turn, ..Self::default() };
         if callers <= STRIPE {
@@ -59,13 +60,14 @@ impl Turns {
         self.active.push(Active { caller, idle_looks: 0 });
     }
 
-    /// Whether each look is at every caller.
+    /// Reports whether each look covers every caller.
     #[must_use]
     pub const fn looks_at_all(&self) -> bool {
         self.is_active.len() <= STRIPE
     }
 
-    /// Whose turn it is, of the active and of the next stripe. `has_offers` says whether a caller may have something in a class.
+    /// Next turn, among the active and the next stripe. `has_offers` reports whether a caller may have requests in a
+    /// class.
     #[inline]
     pub fn look(&mut self, has_offers: impl Fn(usize, usize) -> bool) -> Option<Turn> {
         if self.is_active.len() > STRIPE {
@@ -104,7 +106,7 @@ impl Turns {
         Some(Turn { caller: self.active[place].caller, class, place })
     }
 
-    /// The turn that the last look gave was taken.
+    /// Records that the turn of the last look was taken.
     #[inline]
     pub fn take(&mut self, turn: Turn) {
         self.class_turn = (self.class_turn + 1) % CLASS_TURNS.len();
@@ -112,7 +114,7 @@ impl Turns {
         self.forget_idle();
     }
 
-    /// Whether any caller may have something: the look before a worker sleeps. The next look finds it.
+    /// Reports whether any caller may have requests: the check before a sleep. The next look finds it.
     pub fn look_at_all(&mut self, has_offers: impl Fn(usize, usize) -> bool) -> bool {
         self.look_at_others(self.is_active.len(), &has_offers);
         self.look(has_offers).is_some()
@@ -129,7 +131,7 @@ impl Turns {
         }
     }
 
-    /// After a look, never before it: one that has something again would be overlooked.
+    /// Called after a look, never before: a caller that has requests again would be missed.
     #[inline]
     fn forget_idle(&mut self) {
         if std::mem::take(&mut self.has_idle) && self.is_active.len() > STRIPE {
@@ -158,12 +160,12 @@ mod tests {
     use super::*;
     use gapless_testkit::random::Random;
 
-    /// So many looks, with a caller that has something taken each time; who was taken.
+    /// Looks this often, takes each turn found, and returns the callers.
     fn taken(turns: &mut Turns, looks: usize, has_offers: impl Fn(usize, usize) -> bool) -> Vec<usize> {
         let mut taken = Vec::new();
         for _ in 0..looks {
             if let Some(turn) = turns.look(&has_offers) {
-                assert!(has_offers(turn.caller, turn.class), "what it gives is there");
+                assert!(has_offers(turn.caller, turn.class), "a turn has a request");
                 turns.take(turn);
                 taken.push(turn.caller);
             }
@@ -190,7 +192,7 @@ mod tests {
             let mut turns = Turns::default();
             turns.reset(callers);
             for _ in 0..200 {
-                // A few call without end, and one begins.
+                // A few callers call without end, and one begins.
                 let busy: Vec<_> = (0..random.below(4)).map(|_| random.below(callers as u64) as usize).collect();
                 taken(&mut turns, random.below(400) as usize, |caller, class| class == 1 && busy.contains(&caller));
                 let begins = random.below(callers as u64) as usize;

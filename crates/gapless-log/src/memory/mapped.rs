@@ -1,5 +1,5 @@
-//! [`Memory`] as mapped words: creates, checks, maps and unmaps; copies words in and out. All raw
-//! access of the crate is here. It knows the layout's sizes and nothing of the protocol in the words.
+//! [`Memory`] as mapped words: creates, checks, maps and unmaps; copies words in and out. All raw access to windows and
+//! rings is here. It knows the sizes of the layout, but not the protocol in the words.
 
 use super::{AtomicU64, LogError, MemoryKind, Shape, d};
 use crate::sealed::{self, foreign, system};
@@ -22,17 +22,17 @@ pub struct Memory {
     fd: OwnedFd,
 }
 
-// SAFETY: the mapping belongs to this value alone until it is dropped; shared access goes through
-// atomics, and the byte slices handed out follow the claim and gating protocol of window and ring.
+// SAFETY: only this value owns the mapping until it is dropped. Shared access goes through atomics, and the byte slices
+// handed out follow the claim and gating protocol of window and ring.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Makes a new mapping, all of it in memory already, and writes its shape and the header `words`.
+    /// Makes a new mapping, fully allocated, and writes its shape and the header `words`.
     ///
     /// # Errors
-    /// A capacity out of range, or the operating system's refusal.
+    /// The capacity is out of range, or the operating system refuses.
     pub fn create(kind: &MemoryKind, shape: Shape, words: &[(usize, u64)]) -> Result<Self, LogError> {
         shape.check()?;
         match kind {
@@ -43,14 +43,14 @@ impl Memory {
             }
             MemoryKind::Shared => {
                 let memory = Self::fill(sealed::create("gapless-shared")?, shape, words)?;
-                // Readers of a window never write, so nobody else may map it for writing.
+                // Readers of a window never write, so no other process may map it for writing.
                 let is_window = shape.kind == d::KIND_WINDOW;
                 sealed::seal(&memory.fd, if is_window { SealFlags::FUTURE_WRITE } else { SealFlags::empty() })?;
                 Ok(memory)
             }
             MemoryKind::File(path) => {
-                // A new file, not the old one cut to nothing: another process may still map the old one,
-                // and would be killed by its next look at it.
+                // A new file instead of a truncated one: another process may still map the old file, and would be
+                // killed by its next access.
                 if let Err(errno) = rustix::fs::unlink(path)
                     && errno != rustix::io::Errno::NOENT
                 {
@@ -60,7 +60,7 @@ impl Memory {
                 let fd = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
                     .map_err(system(format!("creating {}", path.display())))?;
                 Self::fill(fd, shape, words).inspect_err(|_| {
-                    // Half a mapping is of no use; that it cannot be removed adds nothing to the error.
+                    // Half a mapping is useless; a failure to remove it adds nothing to the error.
                     let _ = rustix::fs::unlink(path);
                 })
             }
@@ -70,7 +70,7 @@ impl Memory {
     fn fill(fd: OwnedFd, shape: Shape, words: &[(usize, u64)]) -> Result<Self, LogError> {
         let length = shape.file_length() as u64;
         sealed::size(&fd, length, "a mapping")?;
-        // Space is taken now, so that a full file system is this error and never a bus error later.
+        // Space is allocated now, so that a full file system is this error instead of a bus error later.
         rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, length)
             .map_err(system(format!("allocating a mapping of {length} bytes")))?;
         let memory = Self::map(fd, shape, true)?;
@@ -88,16 +88,16 @@ impl Memory {
         Ok(memory)
     }
 
-    /// Opens a mapping that another process made as [`MemoryKind::File`], from its path.
+    /// Opens a [`MemoryKind::File`] mapping of another process by its path.
     ///
     /// # Errors
     /// [`LogError::Foreign`] unless it is a file of this process's user, and as [`Memory::open`].
     pub fn open_file(path: &Path, kind: u64, writable: bool) -> Result<Self, LogError> {
         let access = if writable { OFlags::RDWR } else { OFlags::RDONLY };
-        // NONBLOCK: what is no file at all, a pipe for one, must not hold us up.
+        // NONBLOCK: opening a pipe, for one, must not block.
         let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(system(format!("opening {}", path.display())))?;
-        // A file has no seals. Its owner can cut it under us, and the owner is our own user, whom we trust.
+        // A file has no seals. Its owner can truncate it under us, but the owner is our own user, whom we trust.
         let (owner, user) = (rustix::fs::fstat(&fd).map_err(system("reading a mapping's owner"))?.st_uid, geteuid());
         if owner != user.as_raw() {
             return Err(foreign("owner", owner, user.as_raw()));
@@ -105,7 +105,7 @@ impl Memory {
         Self::adopt(fd, kind, writable)
     }
 
-    /// Opens a mapping that another process made, from a descriptor that it passed.
+    /// Opens a mapping of another process by a descriptor that it passed.
     ///
     /// # Errors
     /// [`LogError::Foreign`] unless it is memory whose length is sealed, and magic, kind, shape and file length agree.
@@ -114,7 +114,7 @@ impl Memory {
         Self::adopt(fd, kind, writable)
     }
 
-    /// Maps what nobody whom we do not trust can cut.
+    /// Maps memory that no untrusted process can truncate.
     fn adopt(fd: OwnedFd, kind: u64, writable: bool) -> Result<Self, LogError> {
         let stat = rustix::fs::fstat(&fd).map_err(system("reading a mapping's length"))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -144,7 +144,7 @@ impl Memory {
             return Err(foreign("file length", stat.st_size, shape.file_length()));
         }
         let memory = Self::map(fd, shape, writable)?;
-        // Acquire: the words written before the magic are seen (pairs with the Release in `fill`).
+        // Acquire: the words written before the magic are visible (pairs with the Release in `fill`).
         let magic = memory.header_word(d::MAGIC_WORD).load(Ordering::Acquire);
         if magic != d::MAGIC {
             return Err(foreign("magic", format!("{magic:#x}"), format!("{:#x}", d::MAGIC)));
@@ -163,7 +163,7 @@ impl Memory {
         let flags = MapFlags::SHARED | MapFlags::FIXED | MapFlags::POPULATE;
         let data_offset = first_length - shape.capacity;
         let map_both = || {
-            // SAFETY: both fixed mappings lie inside the reservation made above, which nobody else knows.
+            // SAFETY: both fixed mappings lie inside the reservation made above, which no other code knows.
             unsafe {
                 mmap(base, first_length, protection, flags, &fd, 0)?;
                 let second = base.cast::<u8>().add(first_length).cast();
@@ -181,20 +181,20 @@ impl Memory {
         Ok(Self { base, data, mapped_length, shape, fd })
     }
 
-    /// The shape this mapping was made with.
+    /// Shape of this mapping.
     #[must_use]
     pub const fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// Data bytes.
+    /// Data capacity, bytes.
     #[inline]
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.shape.capacity
     }
 
-    /// The descriptor, to be passed to another process.
+    /// Descriptor to pass to another process.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
@@ -203,12 +203,11 @@ impl Memory {
     /// A new descriptor of the same memory that cannot write.
     ///
     /// # Errors
-    /// The operating system has no more descriptors, or does not show them under `/proc`.
+    /// The operating system has no descriptors left, or does not show them under `/proc`.
     pub fn read_only_fd(&self) -> Result<OwnedFd, LogError> {
         sealed::read_only(&self.fd)
     }
 
-    /// Header word `number`.
     #[inline]
     pub(crate) fn header_word(&self, number: usize) -> &AtomicU64 {
         assert!(number < d::HEADER_WORDS);
@@ -216,7 +215,7 @@ impl Memory {
         unsafe { self.base.cast::<AtomicU64>().add(number).as_ref() }
     }
 
-    /// The index word of `sequence`.
+    /// Index word of `sequence`.
     ///
     /// # Panics
     /// If the mapping has no index.
@@ -228,7 +227,7 @@ impl Memory {
         unsafe { self.base.add(d::HEADER_LENGTH).cast::<AtomicU64>().add(slot).as_ref() }
     }
 
-    /// The data words of `length` bytes from `position` on.
+    /// Data words of `length` bytes from `position` on.
     #[inline]
     fn words(&self, position: u64, length: usize) -> &[AtomicU64] {
         let offset = position as usize & (self.shape.capacity - 1);
@@ -238,28 +237,28 @@ impl Memory {
         unsafe { std::slice::from_raw_parts(self.data.add(offset).cast::<AtomicU64>().as_ptr(), length / 8) }
     }
 
-    /// The word at `position`, of a frame that nobody writes any more.
+    /// Loads the word at `position`, of a frame that is no longer written.
     #[inline]
     pub(crate) fn load_word(&self, position: u64) -> u64 {
-        // Relaxed: ordered by the Acquire load of the tail that made the position known. Atomic all the
-        // same, because another process may not keep to that.
+        // Relaxed: ordered by the Acquire load of the tail that revealed the position. Still atomic, because another
+        // process may break that protocol.
         self.words(position, 8)[0].load(Ordering::Relaxed)
     }
 
-    /// Copies words from `position` on, of frames that nobody writes any more, into `bytes`, whose
-    /// length is a multiple of 8.
+    /// Copies words from `position` on, of frames that are no longer written, into `bytes`, whose length is a multiple
+    /// of 8.
     #[inline]
     pub(crate) fn load(&self, position: u64, bytes: &mut [u8]) {
         copy_words(self.words(position, bytes.len()), bytes);
     }
 
-    /// As [`Memory::load_word`], while the writer may be writing there: to be validated afterwards.
+    /// Like [`Memory::load_word`], while the writer may be writing there: validate the result afterwards.
     #[inline]
     pub(crate) fn load_word_racing(&self, position: u64) -> u64 {
         self.load_word(position)
     }
 
-    /// As [`Memory::load`], while the writer may be writing there: to be validated afterwards.
+    /// Like [`Memory::load`], while the writer may be writing there: validate the result afterwards.
     #[inline]
     pub(crate) fn load_racing(&self, position: u64, bytes: &mut [u8]) {
         self.load(position, bytes);
@@ -275,19 +274,19 @@ impl Memory {
         }
     }
 
-    /// Asks for the lines from `position` on, which will be written soon.
+    /// Prefetches the cache lines from `position` on, to be written soon.
     #[inline]
     pub(crate) fn prefetch_for_writing(&self, position: u64) {
         prefetch_for_writing(self.words(position, 0).as_ptr().cast());
     }
 
-    /// As [`Memory::prefetch_for_writing`], for `length` bytes.
+    /// Like [`Memory::prefetch_for_writing`], for `length` bytes.
     #[inline]
     pub(crate) fn prefetch_bytes_for_writing(&self, position: u64, length: usize) {
         prefetch_bytes_for_writing(self.words(position, 0).as_ptr().cast(), length);
     }
 
-    /// Asks for the lines of `length` bytes from `position` on, which will be read soon.
+    /// Prefetches the cache lines of `length` bytes from `position` on, to be read soon.
     #[inline]
     pub(crate) fn prefetch_bytes(&self, position: u64, length: usize) {
         prefetch_bytes(self.words(position, 0).as_ptr().cast(), length);
@@ -296,7 +295,7 @@ impl Memory {
     /// The bytes from `position` on, in place.
     ///
     /// # Safety
-    /// Nobody may write these bytes while the slice lives.
+    /// These bytes must not be written while the slice lives.
     #[inline]
     pub(crate) unsafe fn bytes(&self, position: u64, length: usize) -> &[u8] {
         let words = self.words(position, length.next_multiple_of(8));
@@ -307,14 +306,14 @@ impl Memory {
     /// The bytes from `position` on, in place, for writing.
     ///
     /// # Safety
-    /// The mapping must be writable, and nobody else may read or write these bytes while the slice
-    /// lives, except by validated relaxed copies.
+    /// The mapping must be writable, and no other access to these bytes may happen while the slice lives, except for
+    /// validated relaxed copies.
     #[inline]
     #[allow(clippy::mut_from_ref)]
     pub(crate) unsafe fn bytes_mut(&self, position: u64, length: usize) -> &mut [u8] {
         let words = self.words(position, length.next_multiple_of(8));
-        // SAFETY: the range is mapped (words checks it) and shared memory is not frozen by the
-        // reference to its atomics; the caller keeps everybody else away.
+        // SAFETY: the range is mapped (words checks it) and shared memory is not frozen by the reference to its
+        // atomics; the caller keeps all other access away.
         unsafe { std::slice::from_raw_parts_mut(words.as_ptr().cast::<u8>().cast_mut(), length) }
     }
 }

@@ -1,11 +1,10 @@
-//! [`Memory`] as a vector of loom's atomics, so that the protocol of window, cursors and ring can be
-//! model-checked. It takes capacities below a page and ignores where the memory would live.
+//! [`Memory`] as a vector of loom's atomics, to model-check the protocol of window, cursors and ring. It accepts
+//! capacities below a page and ignores the backing.
 //!
-//! Two things differ from the mapped kind. A model is only as fast as it has few atomics, so of the
-//! header only the words of the protocol exist, and of each 64 bytes of data only the first two words
-//! (length, sequence) and the last. And loom never lets a load see a later store, so whether a frame
-//! is overwritten only after its last reader has done with it would go unseen in the values; each line
-//! has a witness instead, which fails the model when a write and a gated read are not ordered.
+//! It differs from the mapped kind in two ways. A model must have few atomics to be fast, so the header has only the
+//! words of the protocol, and each 64 bytes of data have only the first two words (length, sequence) and the last. Loom
+//! never lets a load see a later store, so values would not reveal a frame that is overwritten before its last reader
+//! has finished. Instead each line has a witness, which fails the model when a write and a gated read are not ordered.
 
 use super::{AtomicU64, LogError, MemoryKind, Shape, d};
 use crate::sync::Ordering;
@@ -22,7 +21,7 @@ const HEADER_WORDS: [usize; 8] = [
     d::CLOSED_WORD,
 ];
 
-/// Words of each line of data that exist.
+/// Modelled words of each line of data.
 const DATA_WORDS: [usize; 3] = [0, 1, 7];
 
 const LINE_LENGTH: usize = 64;
@@ -37,18 +36,18 @@ pub struct Memory {
 
 struct Line {
     words: [AtomicU64; DATA_WORDS.len()],
-    /// Accessed as the bytes of the line are: exclusively by the writer, shared by gated readers.
+    /// Accessed like the bytes of the line: exclusively by the writer, shared by gated readers.
     witness: UnsafeCell<()>,
 }
 
-// SAFETY: what makes it !Sync is the witness, which holds nothing; loom checks how it is accessed.
+// SAFETY: only the witness makes it !Sync; it holds nothing, and loom checks the accesses to it.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// A model: `capacity` is a power of two from 64 on.
+    /// A model: `capacity` is a power of two, at least 64.
     ///
     /// # Errors
-    /// None; the signature is that of the mapped kind.
+    /// Never; the signature is that of the mapped kind.
     pub fn create(_kind: &MemoryKind, shape: Shape, words: &[(usize, u64)]) -> Result<Self, LogError> {
         let value = |number| words.iter().find(|(each, _)| *each == number).map_or(0, |(_, value)| *value);
         let line = |_| Line { words: std::array::from_fn(|_| AtomicU64::new(0)), witness: UnsafeCell::new(()) };
@@ -60,13 +59,13 @@ impl Memory {
         })
     }
 
-    /// The shape this model was made with.
+    /// Shape of this model.
     #[must_use]
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// Data bytes.
+    /// Data capacity, bytes.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.shape.capacity
@@ -81,7 +80,7 @@ impl Memory {
         &self.index[sequence as usize & (self.shape.index_slots - 1)]
     }
 
-    /// The line of `position`, and its word there if it is one of those that exist.
+    /// The line of `position`, and the word there if it is modelled.
     fn line(&self, position: u64) -> (&Line, Option<&AtomicU64>) {
         let offset = position as usize & (self.shape.capacity - 1);
         let line = &self.lines[offset / LINE_LENGTH];

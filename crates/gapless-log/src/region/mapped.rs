@@ -16,26 +16,27 @@ use std::time::Duration;
 
 const PAGE: usize = 4096;
 
-/// A sealed memory, mapped from its first byte to its last.
+/// Sealed memory, mapped as a whole.
 pub struct Region {
     base: NonNull<u8>,
     length: usize,
     fd: OwnedFd,
-    /// Who has mapped it: no child has it.
+    /// Process that has mapped it; a forked child has no mapping.
     mapped_by: ProcessMark,
 }
 
-// SAFETY: the mapping belongs to this value until it is dropped, and all access to it is by atomics or by copies of words.
+// SAFETY: the mapping belongs to this value until it is dropped, and all access to it is by atomics or by copies of
+// words.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// Makes a region of `length` bytes of zeros, a multiple of the page. Nobody can change its length, and processes of other
-    /// users cannot open it by a path below `/proc`.
+    /// Makes a zeroed region of `length` bytes, a multiple of the page. No process can change its length, and processes
+    /// of other users cannot open it by a path below `/proc`.
     ///
     /// # Errors
-    /// A length of 0, of no whole pages or above [`REGION_LENGTH_MAX`]; the operating system's refusal.
+    /// The length is 0, not whole pages or above [`REGION_LENGTH_MAX`], or the operating system refuses.
     pub fn create(length: usize) -> Result<Self, LogError> {
         if length == 0 || !length.is_multiple_of(PAGE) || length > REGION_LENGTH_MAX {
             let expected = format!("whole pages, up to {REGION_LENGTH_MAX} bytes");
@@ -68,27 +69,27 @@ impl Region {
             .map_err(system(format!("mapping a region of {length} bytes")))?;
         let base = NonNull::new(base.cast::<u8>()).expect("the kernel never maps the null page");
         let region = Self { base, length, fd, mapped_by: ProcessMark::current() };
-        // SAFETY: the mapping is ours, and what children have of memory does not matter here.
+        // SAFETY: the mapping is ours, and the memory of children does not matter here.
         unsafe { madvise(base.as_ptr().cast(), length, Advice::LinuxDontFork) }
             .map_err(system("keeping a region from children"))?;
         Ok(region)
     }
 
-    /// Its length in bytes.
+    /// Length, bytes.
     #[inline]
     #[must_use]
     pub const fn length(&self) -> usize {
         self.length
     }
 
-    /// False in a child of the process that has mapped it, where a look at it ends the process.
+    /// False in a forked child of the process that has mapped it, where an access kills the process.
     #[inline]
     #[must_use]
     pub fn is_mapped_here(&self) -> bool {
         self.mapped_by.is_here()
     }
 
-    /// The descriptor, to be passed to another process that writes, too.
+    /// Descriptor to pass to another process, which can also write.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
@@ -97,7 +98,7 @@ impl Region {
     /// A new descriptor of the same memory that cannot write.
     ///
     /// # Errors
-    /// The operating system has no more descriptors, or does not show them under `/proc`.
+    /// The operating system has no descriptors left, or does not show them under `/proc`.
     pub fn read_only_fd(&self) -> Result<OwnedFd, LogError> {
         sealed::read_only(&self.fd)
     }
@@ -105,7 +106,7 @@ impl Region {
     /// The word at byte `offset`.
     ///
     /// # Panics
-    /// If it is not aligned or outside.
+    /// If it is not aligned or out of bounds.
     #[inline]
     #[must_use]
     pub fn word(&self, offset: usize) -> &AtomicU64 {
@@ -116,15 +117,16 @@ impl Region {
     fn words(&self, offset: usize, length: usize) -> &[AtomicU64] {
         let is_inside = offset <= self.length && length <= self.length - offset;
         assert!(is_inside && offset.is_multiple_of(8) && length.is_multiple_of(8));
-        // SAFETY: the range is inside the mapping, aligned, and alive as long as self; words may be shared, they are atomics.
+        // SAFETY: the range is inside the mapping, aligned, and alive as long as self; words may be shared because they
+        // are atomics.
         unsafe { std::slice::from_raw_parts(self.base.add(offset).cast::<AtomicU64>().as_ptr(), length / 8) }
     }
 
-    /// Copies the bytes from `offset` on out of the region, each word read once. Another process may be writing them: what was
-    /// copied is all that may be looked at.
+    /// Copies the bytes from `offset` on out of the region, reading each word once. Another process may be writing
+    /// them: only the copy may be used.
     ///
     /// # Panics
-    /// If `offset` is not a multiple of 8, or the range is outside.
+    /// If `offset` is not a multiple of 8, or the range is out of bounds.
     #[inline]
     pub fn load(&self, offset: usize, bytes: &mut [u8]) {
         let whole = bytes.len() / 8 * 8;
@@ -138,7 +140,7 @@ impl Region {
         }
     }
 
-    /// As [`Region::load`], of `length` bytes into a buffer, which is replaced, and not filled with zeros before.
+    /// Like [`Region::load`], of `length` bytes into a buffer, which is replaced without being zeroed first.
     ///
     /// # Panics
     /// As [`Region::load`].
@@ -147,11 +149,11 @@ impl Region {
         let (whole, rest) = self.words(offset, length.next_multiple_of(8)).split_at(length / 8);
         buffer.clear();
         if buffer.capacity() < length {
-            // As much as is needed and no more: what grows takes twice as much, and keeps it.
+            // Allocates exactly: a growing buffer would double its capacity, and keep it.
             *buffer = Vec::with_capacity(length);
         }
         copy_words_to_unwritten(whole, &mut buffer.spare_capacity_mut()[..whole.len() * 8]);
-        // SAFETY: so many bytes were written just now.
+        // SAFETY: this many bytes were just written.
         unsafe { buffer.set_len(whole.len() * 8) };
         if let Some(last) = rest.first() {
             // Relaxed: as the words before it.
@@ -159,17 +161,18 @@ impl Region {
         }
     }
 
-    /// Copies `bytes` into the region from `offset` on, filled up with zeros to a whole word.
+    /// Copies `bytes` into the region from `offset` on, padded with zeros to a whole word.
     ///
     /// # Panics
-    /// If `offset` is not a multiple of 8, or the range is outside. The process is killed if the region was opened for reading.
+    /// If `offset` is not a multiple of 8, or the range is out of bounds. The process is killed if the region was
+    /// opened read-only.
     #[inline]
     pub fn store(&self, offset: usize, bytes: &[u8]) {
         let words = self.words(offset, bytes.len().next_multiple_of(8));
         let (whole, rest) = bytes.as_chunks::<8>();
         if whole.len() >= 64 {
-            // SAFETY: the range is inside the mapping and `bytes` is borrowed from elsewhere. Who reads there meanwhile reads
-            // single words by atomics, in another process, and looks at none before the claim has changed hands.
+            // SAFETY: the range is inside the mapping and `bytes` is borrowed from elsewhere. A concurrent reader reads
+            // single words by atomics, in another process, and uses none before the claim has changed hands.
             unsafe {
                 let target = self.base.add(offset).as_ptr();
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), target, whole.len() * 8);
@@ -187,25 +190,25 @@ impl Region {
         }
     }
 
-    /// Asks for the lines of `length` bytes from `offset` on, which will be written soon.
+    /// Prefetches the cache lines of `length` bytes from `offset` on, to be written soon.
     #[inline]
     pub(crate) fn prefetch_for_writing(&self, offset: usize, length: usize) {
         prefetch_bytes_for_writing(self.words(offset, length.next_multiple_of(8)).as_ptr().cast(), length);
     }
 
-    /// Asks for the lines of `length` bytes from `offset` on, which will be read soon.
+    /// Prefetches the cache lines of `length` bytes from `offset` on, to be read soon.
     #[inline]
     pub(crate) fn prefetch(&self, offset: usize, length: usize) {
         prefetch_bytes(self.words(offset, length.next_multiple_of(8)).as_ptr().cast(), length);
     }
 
-    /// Gives the memory of the whole pages in the range back; they are zeros afterwards.
+    /// Releases the memory of the whole pages in the range; they are zeros afterwards.
     ///
     /// # Errors
-    /// The operating system's refusal.
+    /// The operating system refuses.
     ///
     /// # Panics
-    /// If the range is outside.
+    /// If the range is out of bounds.
     pub fn release_pages(&self, offset: usize, length: usize) -> Result<(), LogError> {
         assert!(offset <= self.length && length <= self.length - offset);
         let first = offset.next_multiple_of(PAGE);
@@ -213,27 +216,27 @@ impl Region {
         if first >= end {
             return Ok(());
         }
-        // SAFETY: the pages are inside the mapping; what atomics read there afterwards is zero.
+        // SAFETY: the pages are inside the mapping; atomics read zeros there afterwards.
         unsafe { madvise(self.base.add(first).cast().as_ptr(), end - first, Advice::LinuxRemove) }
             .map_err(system("giving pages of a region back"))
     }
 
-    /// Sleeps while the low half of the word at `offset` is `expected`, until [`Region::wake`] or for `timeout`. May return early
-    /// for no reason.
+    /// Sleeps while the low half of the word at `offset` is `expected`, until [`Region::wake`] or for `timeout`. May
+    /// wake spuriously.
     ///
     /// # Panics
-    /// If `offset` is not aligned or outside.
+    /// If `offset` is not aligned or out of bounds.
     pub fn wait(&self, offset: usize, expected: u32, timeout: Duration) {
         let timeout =
             futex::Timespec { tv_sec: timeout.as_secs().min(1 << 30) as i64, tv_nsec: timeout.subsec_nanos().into() };
-        // Every error means the same to the caller, who looks again: another value, a signal, the time.
+        // All errors are the same to the caller, which looks again: changed value, signal, timeout.
         let _ = futex::wait(self.low_half(offset), futex::Flags::empty(), expected, Some(&timeout));
     }
 
     /// Wakes `count` threads, of any process, that sleep on the word at `offset`.
     ///
     /// # Panics
-    /// If `offset` is not aligned or outside.
+    /// If `offset` is not aligned or out of bounds.
     pub fn wake(&self, offset: usize, count: u32) {
         // Fails only for an address that is not mapped.
         let _ = futex::wake(self.low_half(offset), futex::Flags::empty(), count);
@@ -243,7 +246,7 @@ impl Region {
     fn low_half(&self, offset: usize) -> &AtomicU32 {
         const { assert!(cfg!(target_endian = "little"), "the low half of a word is its first four bytes") };
         let word: *const AtomicU64 = self.word(offset);
-        // SAFETY: the four bytes are those of a live atomic word, aligned to eight.
+        // SAFETY: the four bytes belong to a live atomic word, aligned to eight.
         unsafe { &*word.cast::<AtomicU32>() }
     }
 }
@@ -251,7 +254,7 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         if !self.mapped_by.is_here() {
-            // There may be anything at its addresses.
+            // In a child the addresses may hold anything.
             return;
         }
         // SAFETY: the mapping is ours and nothing borrowed from self is left.

@@ -1,12 +1,12 @@
-//! [`Region`] as a vector of loom's atomics, so that claims, offers and bells can be model-checked. Its words are made when the
-//! region is, so a model asks for few bytes.
+//! [`Region`] as a vector of loom's atomics, to model-check claims, offers and bells. Its words are allocated when the
+//! region is made, so a model should use few bytes.
 
 use super::{AtomicU64, LogError};
 use crate::sync::{Arc, Ordering};
 use loom::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-/// The words of a region as loom's atomics, and the kernel's queue of sleepers for each word on which one has slept.
+/// The words of a region as loom's atomics, and the kernel's wait queue for each futex word that was used.
 pub struct Region {
     words: Vec<AtomicU64>,
     sleepers: Mutex<Vec<(usize, Arc<Condvar>)>>,
@@ -16,13 +16,13 @@ impl Region {
     /// A model of `length` bytes, a multiple of 8.
     ///
     /// # Errors
-    /// None; the signature is that of the mapped kind.
+    /// Never; the signature is that of the mapped kind.
     pub fn create(length: usize) -> Result<Self, LogError> {
         let words = (0..length / 8).map(|_| AtomicU64::new(0)).collect();
         Ok(Self { words, sleepers: Mutex::new(Vec::new()) })
     }
 
-    /// Its length in bytes.
+    /// Length, bytes.
     #[must_use]
     pub fn length(&self) -> usize {
         self.words.len() * 8
@@ -34,7 +34,7 @@ impl Region {
         &self.words[offset / 8]
     }
 
-    /// As the mapped kind.
+    /// Copies bytes out, like the mapped kind.
     pub fn load(&self, offset: usize, bytes: &mut [u8]) {
         for (number, target) in bytes.chunks_mut(8).enumerate() {
             let word = self.word(offset + number * 8).load(Ordering::Relaxed).to_ne_bytes();
@@ -42,14 +42,14 @@ impl Region {
         }
     }
 
-    /// As the mapped kind.
+    /// Copies bytes into a buffer, like the mapped kind.
     pub fn load_into(&self, offset: usize, length: usize, buffer: &mut Vec<u8>) {
         buffer.clear();
         buffer.resize(length, 0);
         self.load(offset, buffer);
     }
 
-    /// As the mapped kind.
+    /// Copies bytes in, like the mapped kind.
     pub fn store(&self, offset: usize, bytes: &[u8]) {
         for (number, source) in bytes.chunks(8).enumerate() {
             let mut word = [0; 8];
@@ -62,11 +62,11 @@ impl Region {
 
     pub(crate) fn prefetch(&self, _offset: usize, _length: usize) {}
 
-    /// Sleeps without a time-out, so that a wake-up that is lost is a deadlock, which loom reports. As the kernel does, it compares
+    /// Sleeps without a timeout, so that a lost wake-up is a deadlock, which loom reports. Like the kernel, it compares
     /// the value under the lock that a waker takes.
     pub fn wait(&self, offset: usize, expected: u32, _timeout: Duration) {
         let mut sleepers = self.sleepers.lock().expect("nobody panics with the lock");
-        // Relaxed: the lock orders it after what a waker did before its call.
+        // Relaxed: the lock orders it after the waker's writes before its call.
         if self.word(offset).load(Ordering::Relaxed) as u32 == expected {
             let known = sleepers.iter().find(|(of, _)| *of == offset).map(|(_, woken)| Arc::clone(woken));
             let woken = known.unwrap_or_else(|| {
@@ -78,7 +78,7 @@ impl Region {
         }
     }
 
-    /// Wakes all who sleep on the word: who was not meant looks again.
+    /// Wakes all sleepers of the word; surplus ones look again.
     pub fn wake(&self, offset: usize, _count: u32) {
         let sleepers = self.sleepers.lock().expect("nobody panics with the lock");
         sleepers.iter().filter(|(of, _)| *of == offset).for_each(|(_, woken)| woken.notify_all());

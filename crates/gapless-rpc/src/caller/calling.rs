@@ -227,8 +227,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     }
 
     /// Starts a call without blocking. An error that prevents it becomes its outcome. The first calls of a caller are
-    /// offered once the existing instances are discovered, or after a second. A process that does not announce what it
-    /// serves is awaited within the call's timeout, for two seconds at most; then the outcome is
+    /// offered once the existing instances are discovered, or after a second. A process that does not announce its routes is awaited within the call's timeout, for two seconds at most; then the outcome is
     /// [`CallError::TimedOut`] or [`CallError::Unavailable`], and names the process.
     ///
     /// A call that finds no instance or no room is retried only while it is waited for or polled.

@@ -1,7 +1,6 @@
 //! Calling a route: [`Caller`], and [`Call`] for each call under way. The code is the same for routes in this process
 //! and elsewhere.
 //!
-//!
 //! | module | what lives there |
 //! |---|---|
 //! | `caller_options` | [`CallerOptions`]: reach, waiting and defaults of calls |

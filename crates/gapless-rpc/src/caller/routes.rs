@@ -58,8 +58,7 @@ pub(crate) trait RemoteRoutes: Send + Sync {
     /// Reports whether every instance present when the table was made has answered.
     fn is_settled(&self, key: &RouteKey) -> bool;
 
-    /// Error of a call that no instance can take: they refused the table, or an unknown one may exist, or there is
-    /// none.
+    /// Error of a call that no instance can take: they refused the table, or an unknown one may exist, or none exists.
     fn nobody(&self, key: &RouteKey) -> CallError;
 
     /// Serving processes that have not announced their routes.

@@ -3,7 +3,6 @@
 //! The I/O thread reports instances and routes; callers ask for tables. A table is offered to every instance that
 //! serves its route with compatible types.
 //!
-//!
 //! | module | what lives there |
 //! |---|---|
 //! | `remote_routes` | the interface for callers |

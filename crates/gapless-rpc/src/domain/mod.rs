@@ -1,7 +1,6 @@
 //! [`Domain`]: the place where routes are served and called. Processes that open the same domain reach each other; a
 //! domain can also be private to one process.
 //!
-//!
 //! | module | what lives there |
 //! |---|---|
 //! | `opening` | [`Domain`]: opening, closing and statistics |

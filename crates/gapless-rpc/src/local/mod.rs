@@ -3,7 +3,6 @@
 //! Independent of domains, other processes and handler types; the layers of callers and servers build on it. Path of a
 //! call: [`LocalRoute::call`] → `intake` → [`LocalWorker`] → [`Incoming`] → [`Answer`] → `one_shot` → [`LocalCall`].
 //!
-//!
 //! | module | what lives there |
 //! |---|---|
 //! | `route` | [`LocalRoute`]: takes requests and workers |

@@ -153,7 +153,7 @@ impl ServedCallers {
         self.wake_all();
     }
 
-    /// Takes no more requests: its workers finish what they have, and end.
+    /// Takes no more requests: its workers finish their requests, and end.
     pub(crate) fn end(&self) {
         self.state.store(ENDED, Ordering::Relaxed);
         self.wake_all();

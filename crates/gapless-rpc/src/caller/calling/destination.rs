@@ -114,7 +114,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.shared.has_waited_for_all.store(true, Ordering::Relaxed);
     }
 
-    /// Error of a call that found no instance within `after`: no route if every process has announced what it serves
+    /// Error of a call that found no instance within `after`: no route if every process has announced its routes
     /// and none serves this one.
     #[cold]
     pub(super) fn timed_out(&self, routes: &Arc<dyn RemoteRoutes>, after: Duration) -> CallError {
