@@ -298,7 +298,6 @@ impl FreeCursor {
     ///
     /// # Panics
     /// If the length of `buffer` is not a multiple of 8.
-    /// If the length of `buffer` is not a multiple of 8.
     pub fn read_many(&mut self, buffer: &mut [u8]) -> Result<FreeRead, LogError> {
         if !self.look()? {
             return Ok(FreeRead::Empty);

@@ -24,9 +24,9 @@
 //! 2. *Gating.* A gating cursor (or a ring's reader) stores its position with Release after its last read of a frame;
 //!    the writer loads it with Acquire before it overwrites that frame.
 //! 3. *Lapping.* The writer announces how far it may write (`claimed`, which never goes back, and may be beyond the
-//!    next frame) before it writes, separated by a Release fence. A free cursor copies, then runs an Acquire fence, then
-//!    reads `claimed`: if its frame was not inside the announced range, no word of the copy can be newer (a sequence
-//!    lock).
+//!    next frame) before it writes, separated by a Release fence. A free cursor copies, then runs an Acquire fence,
+//!    then reads `claimed`: if its frame was not inside the announced range, no word of the copy can be newer (a
+//!    sequence lock).
 //! 4. *Parking.* The waiter stores its parked flag, then checks the tail once more; the writer stores the tail, then
 //!    checks the flag. A sequentially consistent fence between the two on both sides ensures that at least one of them
 //!    sees the other.
@@ -35,8 +35,8 @@
 //!    without having synchronised with the writer.
 //! 6. *Truncation.* The writer stores the new tail, then counts the truncation at each gate, with Release. A cursor
 //!    that sees the count sees the new tail, rewinds if it was beyond it, and notes the count with Release. Until all
-//!    cursors have noted it, the writer has no room: no cursor reads a truncated frame while it is overwritten, and none
-//!    takes new bytes for the rest of an old frame.
+//!    cursors have noted it, the writer has no room: no cursor reads a truncated frame while it is overwritten, and
+//!    none takes new bytes for the rest of an old frame.
 //!
 //! # Limits of the proof
 //! A free cursor in the writer's own process copies words while [`WindowWriter::claim`] may hand out the same bytes as

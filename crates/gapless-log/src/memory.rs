@@ -100,7 +100,6 @@ impl Memory {
     ///
     /// # Errors
     /// [`LogError::Corrupt`] for an invalid position.
-    /// [`LogError::Corrupt`] for what is no position.
     #[inline]
     pub(crate) fn foreign_position(&self, number: usize) -> Result<u64, LogError> {
         // Acquire: everything that the other process wrote before the position is visible (pairs with the Release that

@@ -25,10 +25,10 @@
 //!
 //! # Changing a message
 //! - **A field at the end, a variant at the end**: put `#[message(version = 2)]` on the type and
-//!   `#[message(since = 2)]` on the addition; a field needs `#[serde(default)]` too. The new program then also reads and writes version 1
-//!   ([`Message::decode_as`], [`Message::encode_as`]), which the old program takes for its own. It does not matter
-//!   which side is new, nor which was started first. A missing field gets its default. A new variant cannot be sent to
-//!   an old program, and the sender gets an error.
+//!   `#[message(since = 2)]` on the addition; a field needs `#[serde(default)]` too. The new program then also reads
+//!   and writes version 1 ([`Message::decode_as`], [`Message::encode_as`]), which the old program takes for its own. It
+//!   does not matter which side is new, nor which was started first. A missing field gets its default. A new variant
+//!   cannot be sent to an old program, and the sender gets an error.
 //! - **Anything else**, including growth inside a nested or recursive type: a different message. Serve it under another
 //!   name, or next to the old one.
 //! - **Same shape, other meaning**: raise only `version`; then old and new refuse each other.

@@ -22,8 +22,8 @@
 //! Modules without a link are private.
 //!
 //! The crate `gapless-message`, here as [`message`], defines [`Message`] and [`route_name`]. `gapless-registry` finds
-//! processes and detects their death. `gapless-overflow`, here as [`overflow`], is the queue that spills to disk. Traces
-//! are in `gapless-trace`. For the evolution of a message see [the derive](derive@Message).
+//! processes and detects their death. `gapless-overflow`, here as [`overflow`], is the queue that spills to disk.
+//! Traces are in `gapless-trace`. For the evolution of a message see [the derive](derive@Message).
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 

@@ -121,7 +121,8 @@ pub enum CallError {
         /// Version of the other process.
         found: u16,
     },
-    /// Instances cannot be discovered: the domain's directory cannot be read or watched, or a process does not announce its routes.
+    /// Instances cannot be discovered: the domain's directory cannot be read or watched, or a process does not announce
+    /// its routes.
     #[error("the copies of the route {route} cannot be looked for: {reason}")]
     Unavailable {
         /// Name of the route.

@@ -92,7 +92,6 @@ impl CallTableShape {
     ///
     /// # Errors
     /// [`LogError::Foreign`] for a number out of range.
-    /// [`LogError::Foreign`] for a number out of range.
     pub fn new(slots: u32, payload_length_max: usize) -> Result<Self, LogError> {
         if !slots.is_power_of_two() || slots > SLOTS_MAX {
             return Err(foreign("slots", slots, format!("a power of two up to {SLOTS_MAX}")));

@@ -220,7 +220,6 @@ impl CallTable {
     ///
     /// # Panics
     /// If there are fewer slots.
-    /// If there are not so many slots.
     #[must_use]
     pub fn take_done(&self, word: u32) -> u64 {
         assert!(word * 64 < self.shape.slots());

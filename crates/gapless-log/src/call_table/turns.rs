@@ -4,7 +4,6 @@
 //! Many callers are connected and few call at a time, so a look does not cover all of them. Recently active callers are
 //! checked at each look, the others `STRIPE` at a time, in turn. So of `n` callers, one that begins to call is seen
 //! within `n / STRIPE` looks, rounded up, and has its turn from then on. Before a worker sleeps, it checks all.
-//! `n / STRIPE` looks, rounded up, and has its turn among the others from then on. Before a worker sleeps it looks at all.
 
 use super::{CLASS_TURNS, CLASSES};
 

@@ -227,7 +227,8 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     }
 
     /// Starts a call without blocking. An error that prevents it becomes its outcome. The first calls of a caller are
-    /// offered once the existing instances are discovered, or after a second. A process that does not announce its routes is awaited within the call's timeout, for two seconds at most; then the outcome is
+    /// offered once the existing instances are discovered, or after a second. A process that does not announce its
+    /// routes is awaited within the call's timeout, for two seconds at most; then the outcome is
     /// [`CallError::TimedOut`] or [`CallError::Unavailable`], and names the process.
     ///
     /// A call that finds no instance or no room is retried only while it is waited for or polled.
@@ -349,8 +350,8 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.send_until(request, options, u64::MAX)
     }
 
-    /// Like [`Caller::send_with`], but fails with [`CallError::Busy`] if there is no room by `until_ns` of the monotonic
-    /// clock.
+    /// Like [`Caller::send_with`], but fails with [`CallError::Busy`] if there is no room by `until_ns` of the
+    /// monotonic clock.
     pub(crate) fn send_until(&self, request: Request, options: &CallOptions, until_ns: u64) -> Result<(), CallError> {
         if self.shared.interceptors.is_empty() && !gapless_trace::are_recorded() {
             return self.offer_one_way(request, (options, None), until_ns);

@@ -78,8 +78,8 @@ impl Domain {
         self.notify_until(to, notice, Duration::ZERO, 0)
     }
 
-    /// Like [`Domain::notify`], but blocks this thread up to `timeout`, for the answer of a process that has not answered
-    /// yet and for room. Within a process it does not wait.
+    /// Like [`Domain::notify`], but blocks this thread up to `timeout`, for the answer of a process that has not
+    /// answered yet and for room. Within a process it does not wait.
     ///
     /// # Errors
     /// Like [`Domain::notify`]; [`CallError::Busy`] also if that process does not answer.

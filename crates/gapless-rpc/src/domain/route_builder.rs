@@ -176,9 +176,9 @@ impl RouteBuilder {
     }
 
     /// Makes the workers tasks of an executor instead of threads. `spawn` starts them, for instance
-    /// `|task| drop(runtime.spawn(task))`. If `spawn` panics, the route is not served: [`RpcError::Option`]. For calls within
-    /// this process, whose tasks start with the first call, the error is [`crate::CallError::Busy`] with the reason,
-    /// and then [`crate::CallError::NoRoute`].
+    /// `|task| drop(runtime.spawn(task))`. If `spawn` panics, the route is not served: [`RpcError::Option`]. For calls
+    /// within this process, whose tasks start with the first call, the error is [`crate::CallError::Busy`] with the
+    /// reason, and then [`crate::CallError::NoRoute`].
     pub fn tasks(mut self, spawn: impl Fn(Pin<Box<dyn Future<Output = ()> + Send>>) + Send + Sync + 'static) -> Self {
         self.spawn = Some(Arc::new(spawn));
         self

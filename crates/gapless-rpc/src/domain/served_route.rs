@@ -97,7 +97,6 @@ impl ServedRoute {
     ///
     /// # Errors
     /// The domain is closed.
-    /// A domain that is closed.
     pub fn suspend(&self) -> Result<(), RpcError> {
         self.domain.check_process()?;
         self.control.suspend()

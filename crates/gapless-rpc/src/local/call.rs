@@ -120,8 +120,8 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
         }
     }
 
-    /// Like [`LocalCall::wait`], but returns `None` at `until_ns` of the monotonic clock, without cancelling. `None` also
-    /// after the outcome was taken.
+    /// Like [`LocalCall::wait`], but returns `None` at `until_ns` of the monotonic clock, without cancelling. `None`
+    /// also after the outcome was taken.
     pub fn wait_until(&mut self, until_ns: u64, waiting: Waiting) -> Option<Outcome<Reply>> {
         if self.is_over {
             return None;

@@ -2,7 +2,8 @@
 //!
 //! A request enters and leaves in one critical section each, of some tens of nanoseconds. The only foreign code in it
 //! is the clone of a waker: waking, dropping and encoding happen without the lock. [`Intake::push`] wakes one idle
-//! worker; a worker that takes work and sees more than the woken workers can take wakes one more. So no request waits for a busy worker while another is idle, and none costs more than one wake-up. `idle.rs` argues why no wake-up is
+//! worker; a worker that takes work and sees more than the woken workers can take wakes one more. So no request waits
+//! for a busy worker while another is idle, and none costs more than one wake-up. `idle.rs` argues why no wake-up is
 //! lost.
 //!
 //! Lock order: overflow before queue.

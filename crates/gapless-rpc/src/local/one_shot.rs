@@ -6,7 +6,6 @@
 //! and the caller's waker lie under a lock, in which the answered bit is set too; a thread that has seen that bit takes
 //! the lock before the outcome. A fourth bit, set under the lock, says that a handler waits for the cancellation.
 //! Setting it also reads the cancelled bit, so the second of caller and handler learns of the first.
-//! caller and handler the second knows of the first.
 
 use gapless_agent::deadlines::{DeadlineKey, Deadlines, Timed};
 use gapless_agent::foreign;

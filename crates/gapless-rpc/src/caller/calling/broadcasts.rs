@@ -65,7 +65,8 @@ impl<Request: Message + Clone, Reply: Message> Caller<Request, Reply> {
     /// from its counters. One that lacks a resource is [`CallError::Busy`].
     ///
     /// # Errors
-    /// [`CallError::NoRoute`] without any instance, and the refusal of an interceptor. If a process does not announce its routes, [`CallError::TimedOut`] or [`CallError::Unavailable`].
+    /// [`CallError::NoRoute`] without any instance, and the refusal of an interceptor. If a process does not announce
+    /// its routes, [`CallError::TimedOut`] or [`CallError::Unavailable`].
     pub fn broadcast(&self, request: &Request) -> Result<CopyOutcomes<Reply>, CallError> {
         let (calls, without) = block_on(self.begin_broadcast(request))?;
         Ok(calls.into_iter().map(|(address, call)| (address, call.wait())).chain(without).collect())

@@ -229,7 +229,8 @@ impl CallingSide for Calling {
 }
 
 impl Calling {
-    /// Wakes the callers of a table's ended requests, and follows forwarded one-way requests. True if there was any work.
+    /// Wakes the callers of a table's ended requests, and follows forwarded one-way requests. True if there was any
+    /// work.
     fn give_notices(&self, table: &Arc<RouteTable>) -> bool {
         let is_any = table.give_notices();
         if table.has_forwarded()

@@ -313,8 +313,8 @@ impl RouteTable {
         std::thread::park_timeout(if has_copy { timeout.min(QUARANTINE_LOOK) } else { timeout });
     }
 
-    /// Registers a task to wake when there may be a slot or an instance for the offer, which has a place in the line from then
-    /// on. True if the I/O thread must be woken, because it sleeps too long.
+    /// Registers a task to wake when there may be a slot or an instance for the offer, which has a place in the line
+    /// from then on. True if the I/O thread must be woken, because it sleeps too long.
     pub(crate) fn want_change(&self, task: &Waker, offer: &mut RemoteOffer) -> bool {
         let mut state = self.lock();
         state.look_if_due();

@@ -13,7 +13,8 @@ use std::task::Waker;
 const DEADLINES_PER_SLOT: usize = 4;
 
 impl RouteTable {
-    /// Registers a task to wake at the call's end, instead of the previous one. False if there is something to see already.
+    /// Registers a task to wake at the call's end, instead of the previous one. False if there is something to see
+    /// already.
     pub(crate) fn want_notice(&self, ticket: Ticket, task: Waker) -> bool {
         let slot = &self.slots[ticket.slot as usize];
         drop(slot.put_task(Some(task)));
