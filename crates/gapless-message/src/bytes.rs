@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_message_does_not_keep_a_long_buffer() {
+    fn short_message_drops_a_long_buffer() {
         let mut buffer = vec![7; 1 << 20];
         buffer.truncate(10);
         assert!(Vec::decode_owned(1, &mut buffer).unwrap().capacity() < 100);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_no_bytes_and_nothing_else() {
+    fn unit_is_no_bytes() {
         let mut encoded = Vec::new();
         ().encode(&mut encoded).unwrap();
         assert_eq!(encoded, b"");
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_and_no_array_of_numbers_is_refused() {
+    fn other_json_is_refused() {
         assert_eq!(Vec::<u8>::from_json(b" null\n").unwrap(), b"");
         for text in ["1", "{}", "[256]", "[-1]", "\"a", ""] {
             let error = Vec::<u8>::from_json(text.as_bytes()).unwrap_err().to_string();

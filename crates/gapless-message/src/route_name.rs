@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_words_of_a_shell_and_no_paths_elsewhere() {
+    fn names_are_safe_in_shells_and_paths() {
         let long = "x".repeat(ROUTE_NAME_LENGTH_MAX);
         for name in ["a", "7", "_", "double", "calculator/add", "deep/er.route-1", "a..b", "v2/_x/A-", &long] {
             assert!(check(name).is_ok() && check_own(name).is_ok(), "{name}");
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_repeats_the_beginning_of_a_long_name() {
+    fn error_truncates_a_long_name() {
         let error = check(&"ä".repeat(100_000)).unwrap_err().to_string();
         assert!(error.starts_with(&format!("\"{}… (200000 bytes)\" is no route's name", "ä".repeat(64))), "{error}");
         assert!(check("a\u{1b}b").unwrap_err().to_string().starts_with(r#""a\u{1b}b" is no"#));

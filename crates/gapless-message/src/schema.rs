@@ -58,7 +58,7 @@ mod tests {
     use gapless_schema_tests::samples;
 
     #[test]
-    fn the_reference_car_is_a_message_in_both_encodings() {
+    fn car_is_a_message_in_both_encodings() {
         let mut sbe = vec![9];
         Sbe(samples::reference()).encode(&mut sbe).unwrap();
         assert_eq!(&sbe[1..], samples::golden("car"));
@@ -70,14 +70,14 @@ mod tests {
     }
 
     #[test]
-    fn one_object_in_two_encodings_is_two_messages() {
+    fn encodings_are_distinct_messages() {
         assert_eq!(Sbe::<Car>::shape(), "Car of SBE schema 1, message 1");
         assert_eq!(version_of::<Sbe<Car>>(Sbe::<Car>::fingerprint()), Some(1));
         assert_eq!(version_of::<Sbe<Car>>(Protobuf::<Car>::fingerprint()), None);
     }
 
     #[test]
-    fn a_cut_payload_and_a_value_out_of_range_are_errors() {
+    fn invalid_payloads_are_errors() {
         let golden = samples::golden("car");
         for cut in 0..golden.len() {
             assert!(Sbe::<Car>::decode(&golden[..cut]).unwrap_err().to_string().starts_with("Car: "), "cut at {cut}");

@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_of_the_standard_library_are_written_as_they_lie_on_the_wire() {
+    fn std_types_have_their_wire_shape() {
         assert_eq!(shape_of::<Vec<Option<(u8, String)>>>(), "[(u8, String)?]");
         assert_eq!(shape_of::<HashMap<String, [i64; 3]>>(), "[String -> [i64; 3]]");
         assert_eq!(shape_of::<Box<Arc<Cow<'static, str>>>>(), shape_of::<String>());

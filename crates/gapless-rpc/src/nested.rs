@@ -72,7 +72,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn every_end_keeps_its_kind_and_a_refusal_all_it_has() {
+    fn nested_error_keeps_its_kind() {
         let (route, reason, attempts) = (|| "route".to_owned(), || "why".to_owned(), 1);
         let ends = [
             CallError::no_route(route()),

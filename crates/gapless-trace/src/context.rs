@@ -214,7 +214,7 @@ mod tests {
     const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
     #[test]
-    fn a_traceparent_is_read_as_w3c_says_and_written_as_it_was() {
+    fn traceparent_survives_a_round_trip() {
         let trace = TraceContext::parse(PARENT).unwrap();
         assert_eq!(trace, TraceContext::new(0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736, 0x00f0_67aa_0ba9_02b7, 1));
         assert_eq!(trace.to_string(), PARENT);

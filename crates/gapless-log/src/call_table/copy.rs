@@ -377,7 +377,7 @@ mod tests {
     /// Only its caller writes the request region, but a faulty process of the same user can, too: its writes must never
     /// be trusted.
     #[test]
-    fn caller_survives_overwritten_requests() {
+    fn overwritten_requests_are_survived() {
         const SLOTS: u32 = 4;
         let table = CallTable::create(CallTableShape::new(SLOTS, 64).unwrap()).unwrap();
         let (shape, mut rings) = (table.shape(), OfferRings::new(table.shape()));
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_are_none_are_refused() {
+    fn invalid_lengths_are_refused() {
         let table = CallTable::create(CallTableShape::new(1, 1 << 10).unwrap()).unwrap();
         table.write_request(0, RequestHeader { generation: 1, ..RequestHeader::default() }, &[], &[7; 8]);
         OfferRings::new(table.shape()).offer(&table, 0, 0, 1, (0, false));

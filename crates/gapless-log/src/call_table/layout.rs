@@ -297,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_notice_is_that_of_its_generation_alone() {
+    fn notice_belongs_to_its_generation() {
         let word = notice_word(u32::MAX, STATUS_MAX, PAYLOAD_LENGTH_MAX);
         assert_eq!(noticed(word, u32::MAX), Some((STATUS_MAX, PAYLOAD_LENGTH_MAX as u32)));
         assert_eq!(noticed(word, 0), None);
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_latest_entry_is_that_of_its_position_alone() {
+    fn latest_entry_belongs_to_its_position() {
         let word = latest_word(7, SLOTS_MAX - 1, u32::MAX);
         assert_eq!(latest_entry(word, 7), Some((SLOTS_MAX - 1, u32::MAX)));
         assert_eq!(latest_entry(word, 6), None);

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_is_kept_from_what_is_less_urgent_and_in_the_end_from_all() {
+    fn called_slot_is_kept_from_others() {
         let mut line = line([1]);
         for _ in 0..OVERTAKEN_MAX {
             assert_eq!(next(&mut line), Some(0));

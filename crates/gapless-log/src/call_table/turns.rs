@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn all_callers_have_the_same_share() {
+    fn callers_have_equal_shares() {
         for callers in [1, STRIPE, STRIPE + 1, 100, 256] {
             let mut turns = Turns::default();
             turns.reset(callers);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_begins_to_call_has_its_turn_within_the_bound() {
+    fn new_caller_is_seen_within_the_bound() {
         let mut random = Random::seeded();
         for callers in [STRIPE + 1, 100, 256, 1_000] {
             let mut turns = Turns::default();
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_call_no_more_are_forgotten() {
+    fn idle_callers_are_forgotten() {
         let mut turns = Turns::default();
         turns.reset(256);
         taken(&mut turns, 1_000, |_, _| true);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_overlooked_before_a_sleep() {
+    fn sleep_misses_no_request() {
         let mut random = Random::seeded();
         for callers in [0, 1, STRIPE, STRIPE + 1, 256] {
             let mut turns = Turns::default();

@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_buffer_of_the_length_is_filled_where_it_is_and_one_that_is_too_short_grows_to_it() {
+    fn load_reuses_a_large_enough_buffer() {
         let region = Region::create(PAGE).unwrap();
         let bytes: Vec<u8> = (0..PAGE).map(|index| (index * 7) as u8).collect();
         region.store(0, &bytes);
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "is_inside")]
-    fn what_lies_outside_is_not_loaded() {
+    fn out_of_bounds_load_panics() {
         Region::create(PAGE).unwrap().load_into(8, PAGE, &mut Vec::new());
     }
 }

@@ -1,4 +1,4 @@
-//! Claims, offers and bells: a request is taken once, its end is noticed by both sides, and nobody sleeps through it.
+//! Claims, offers and bells: a request is taken once, both sides notice its end, and no thread sleeps through it.
 
 use gapless_log::call_table::{AnswerOutcome, CallTable, CallTableShape, CopySide, OfferRings, RequestHeader};
 use gapless_log::claim::{ClaimState, Withdrawal};
@@ -12,7 +12,7 @@ fn table(slots: u32) -> Arc<CallTable> {
     Arc::new(CallTable::create(CallTableShape::new(slots, 0).unwrap()).unwrap())
 }
 
-/// Every order with at most two preemptions; with three it takes minutes, and finds no more.
+/// Explores every order with at most two preemptions; three take minutes and find no more.
 fn check(model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
@@ -24,7 +24,7 @@ fn offer(table: &CallTable) {
     OfferRings::new(table.shape()).offer(table, 0, 0, 1, (0, false));
 }
 
-/// Takes, begins and answers what there is; how many handlers have begun.
+/// Takes, begins and answers a request; returns the number of handlers begun.
 fn serve(copy: &CopySide) -> u64 {
     let Some(taken) = copy.take(0) else { return 0 };
     let has_begun = copy.begin(taken);
@@ -33,7 +33,7 @@ fn serve(copy: &CopySide) -> u64 {
 }
 
 #[test]
-fn a_request_begins_at_one_copy_or_is_taken_back() {
+fn request_begins_once_or_is_taken_back() {
     check(|| {
         let table = table(1);
         offer(&table);
@@ -55,16 +55,16 @@ fn a_request_begins_at_one_copy_or_is_taken_back() {
         let state = table.claim(0).load().state().unwrap();
         match withdrawal {
             Withdrawal::TakenBack => assert_eq!((begun, state), (0, ClaimState::Free)),
-            // The handler may not begin once the caller has been told so; the copy has given the slot back.
+            // The handler may not begin once the caller knows that it has not; the instance has given the slot back.
             Withdrawal::NotBegun { .. } => assert_eq!((begun, state), (0, ClaimState::Answered)),
             Withdrawal::Begun { .. } | Withdrawal::Answered => assert_eq!((begun, state), (1, ClaimState::Answered)),
-            Withdrawal::Lost => panic!("nobody else withdraws"),
+            Withdrawal::Lost => panic!("no other thread withdraws"),
         }
     });
 }
 
 #[test]
-fn who_sleeps_on_a_call_is_woken_by_its_answer() {
+fn answer_wakes_a_sleeping_caller() {
     loom::model(|| {
         let table = table(1);
         offer(&table);
@@ -80,7 +80,7 @@ fn who_sleeps_on_a_call_is_woken_by_its_answer() {
 }
 
 #[test]
-fn a_notice_is_seen_only_with_the_answer_and_its_reply() {
+fn notice_implies_the_reply() {
     loom::model(|| {
         let table = table(1);
         OfferRings::new(table.shape()).offer(&table, 0, 0, 1, (0, true));
@@ -96,9 +96,10 @@ fn a_notice_is_seen_only_with_the_answer_and_its_reply() {
     });
 }
 
-/// The caller sees the claim and goes on before the copy has given its notice, and another copy answers the slot's next request.
+/// The caller sees the claim and goes on before the instance has posted its notice, and another instance answers the
+/// slot's next request.
 #[test]
-fn a_late_notice_is_not_that_of_the_next_request() {
+fn late_notice_is_not_the_next_one() {
     check(|| {
         let table = table(1);
         let mut rings = OfferRings::new(table.shape());
@@ -124,7 +125,7 @@ fn a_late_notice_is_not_that_of_the_next_request() {
 }
 
 #[test]
-fn a_worker_that_looks_while_requests_are_entered_takes_each_once() {
+fn each_request_is_taken_once() {
     loom::model(|| {
         let table = table(2);
         let copy = CopySide::in_process(&table, 1);
@@ -144,15 +145,15 @@ fn a_worker_that_looks_while_requests_are_entered_takes_each_once() {
     });
 }
 
-/// A relay looks for what is for it alone while both are entered, and for everything later.
+/// A relay looks for targeted requests while both are entered, and for all requests later.
 #[test]
-fn a_relay_takes_later_what_it_passed_over() {
+fn relay_takes_skipped_requests_later() {
     loom::model(|| {
         let table = table(2);
         let copy = CopySide::in_process(&table, 1);
         let take_targeted = |copy: &CopySide| {
             let Some(taken) = copy.take_targeted(0) else { return 0 };
-            assert_eq!(taken.slot, 1, "the other is for any copy");
+            assert_eq!(taken.slot, 1, "the other request is untargeted");
             let has_begun = copy.begin(taken);
             let _ = copy.answer(taken, 7, &[]);
             u64::from(has_begun)
@@ -175,7 +176,7 @@ fn a_relay_takes_later_what_it_passed_over() {
 }
 
 #[test]
-fn a_parked_worker_is_woken_by_an_offer() {
+fn offer_wakes_a_parked_worker() {
     loom::model(|| {
         let (table, bell) = (table(1), Arc::new(Bell::create().unwrap()));
         let (copy, workers_bell) = (CopySide::in_process(&table, 1), Arc::clone(&bell));
@@ -191,7 +192,7 @@ fn a_parked_worker_is_woken_by_an_offer() {
 }
 
 #[test]
-fn a_handler_that_waits_for_a_withdrawal_sees_it_or_is_told() {
+fn withdrawal_reaches_its_watcher() {
     loom::model(|| {
         let (table, bell) = (table(1), Arc::new(Bell::create().unwrap()));
         offer(&table);
@@ -210,7 +211,7 @@ fn a_handler_that_waits_for_a_withdrawal_sees_it_or_is_told() {
 }
 
 #[test]
-fn two_offers_and_two_rings_leave_nothing_waiting() {
+fn two_rings_leave_no_request_waiting() {
     check(|| {
         let bell = Arc::new(Bell::create().unwrap());
         let tables = [table(1), table(1)];
@@ -238,9 +239,9 @@ fn two_offers_and_two_rings_leave_nothing_waiting() {
     });
 }
 
-/// As a copy wakes its tasks: who is woken serves what there is, and sleeps again.
+/// Models how an instance wakes its tasks: a woken task serves all requests, and sleeps again.
 #[test]
-fn two_offers_leave_nothing_waiting_beside_a_task_that_sleeps() {
+fn no_request_waits_while_a_task_sleeps() {
     check(|| {
         let (bell, asleep) = (Arc::new(Bell::create().unwrap()), Arc::new(Mutex::new(2)));
         bell.announce_tasks(2);
@@ -253,7 +254,7 @@ fn two_offers_leave_nothing_waiting_beside_a_task_that_sleeps() {
                 if bell.ring() != Rung::Task {
                     return;
                 }
-                // As the copy's I/O thread wakes them; each then runs to its next sleep.
+                // As the instance's I/O thread wakes them; each then runs to its next sleep.
                 let mut asleep_now = asleep.lock().unwrap();
                 let woken = bell.take_rung_tasks(*asleep_now);
                 *asleep_now -= woken;
@@ -281,18 +282,18 @@ fn two_offers_leave_nothing_waiting_beside_a_task_that_sleeps() {
     });
 }
 
-/// Two copies, a worker each. One request only the first may take, the other both, and a worker handles what it takes until the other
-/// request is taken, too. So if the ring for the second is taken up by the first worker's announcement, and that one then finds the
-/// first request, the ring must go on.
+/// Two instances, one worker each. One request is targeted at the first instance, the other is for both. A worker
+/// handles its request until the other request is taken. So if the ring for the second request is consumed by the first
+/// worker's announcement, and that worker then finds the first request, the ring must go on.
 #[test]
-fn a_ring_whose_worker_has_found_other_work_reaches_the_other_copy() {
+fn unneeded_ring_is_passed_on() {
     check(|| {
         let bells = [0, 1].map(|_| Arc::new(Bell::create().unwrap()));
         let tables = [table(1), table(1)];
         let first: Vec<_> = tables.iter().map(|table| CopySide::in_process(table, 1)).collect();
         let second = CopySide::in_process(&tables[1], 2);
         let second_bell = Arc::clone(&bells[1]);
-        // Told to end when there is nothing left for it.
+        // Set when there is no request left for it.
         let has_ended = Arc::new(AtomicU64::new(0));
         let ended = Arc::clone(&has_ended);
         let may_end = Arc::clone(&has_ended);
@@ -307,7 +308,7 @@ fn a_ring_whose_worker_has_found_other_work_reaches_the_other_copy() {
             loop {
                 if first[0].take(0).is_some() {
                     if owes_ring && first[1].has_offers(0) && first[1].pass_ring_on() {
-                        // Stands for the caller's reactor.
+                        // Models the caller's reactor.
                         let _ = workers_bells[1].ring();
                     }
                     return;
@@ -324,17 +325,17 @@ fn a_ring_whose_worker_has_found_other_work_reaches_the_other_copy() {
         offer(&tables[0]);
         let _ = bells[0].ring();
         offer(&tables[1]);
-        // As a table rings the copies: the first in which somebody sleeps that was not rung.
+        // Models how a table rings the instances: the first with a sleeper that was not rung.
         let _ = bells.iter().any(|bell| bell.ring() != Rung::Nobody);
         first.join().unwrap();
         second.join().unwrap();
     });
 }
 
-/// A worker that looks is spared the ring for the second request, takes the first, and handles that until the second was taken by the other
-/// worker, which sleeps or is about to.
+/// A looking worker is spared the ring for the second request, takes the first, and handles it until the second is
+/// taken by the other worker, which sleeps or is about to.
 #[test]
-fn a_ring_that_a_look_spared_is_made_up_for() {
+fn spared_ring_is_made_up_for() {
     check(|| {
         let bell = Arc::new(Bell::create().unwrap());
         let tables = [table(1), table(1)];
@@ -368,9 +369,9 @@ fn a_ring_that_a_look_spared_is_made_up_for() {
     });
 }
 
-/// A ring that is passed on reaches the caller's reactor, whether it sleeps or is about to.
+/// A passed-on ring reaches the caller's reactor, whether it sleeps or is about to.
 #[test]
-fn a_ring_that_is_passed_on_is_not_slept_through() {
+fn passed_on_ring_is_not_missed() {
     loom::model(|| {
         let table = table(1);
         offer(&table);
@@ -385,13 +386,13 @@ fn a_ring_that_is_passed_on_is_not_slept_through() {
 }
 
 #[test]
-fn a_reactor_that_sleeps_is_told_of_every_answer() {
+fn sleeping_reactor_learns_every_answer() {
     loom::model(|| {
         let table = table(1);
         offer(&table);
         assert!(table.claim(0).want_notice(1));
         let copy = CopySide::in_process(&table, 1);
-        // Stands for the eventfd: what is written once is read once.
+        // Models the eventfd.
         let eventfd = Arc::new(AtomicU64::new(0));
         let copys_eventfd = Arc::clone(&eventfd);
         let server = thread::spawn(move || {
@@ -412,14 +413,14 @@ fn a_reactor_that_sleeps_is_told_of_every_answer() {
 }
 
 #[test]
-fn a_late_answer_does_not_touch_the_next_request_of_its_slot() {
+fn late_answer_spares_the_next_request() {
     loom::model(|| {
         let table = table(1);
         offer(&table);
         let late = CopySide::in_process(&table, 1);
         let taken = late.take(0).unwrap();
         assert!(late.begin(taken));
-        // The copy was given up: its process is dead as far as the caller knows, and the slot holds the next request.
+        // The instance was revoked: the caller believes its process dead, and the slot holds the next request.
         table.claim(0).free(1);
         table.claim(0).offer(2, 0, false);
         let ghost = thread::spawn(move || late.answer(taken, 9, &[]));
@@ -429,7 +430,7 @@ fn a_late_answer_does_not_touch_the_next_request_of_its_slot() {
     });
 }
 
-/// Keeps the header's size honest where a model has no payload.
+/// Checks the size of the header where a model has no payload.
 #[test]
 fn a_header_fits_the_smallest_table() {
     loom::model(|| {

@@ -1,5 +1,5 @@
-//! Ordering argument 2: a frame is overwritten only after its last reader has done with it, in a ring
-//! and under each kind of gating cursor.
+//! Ordering argument 2: a frame is overwritten only after its last reader has finished with it, in a ring and under
+//! each kind of gating cursor.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -8,7 +8,7 @@ use gapless_log::{LogError, Scope, WindowWriter};
 use loom::thread;
 
 #[test]
-fn a_ring_that_wraps_never_overwrites_what_is_being_read() {
+fn wrapping_ring_spares_read_frames() {
     check(3, || {
         let (mut writer, mut reader) = ring(2);
         let publisher = thread::spawn(move || {
@@ -36,7 +36,7 @@ fn a_ring_that_wraps_never_overwrites_what_is_being_read() {
     });
 }
 
-/// Appends frame 3 into the place of frame 1 if the window lets it.
+/// Appends frame 3 in the place of frame 1 if the window has room.
 fn overwrite_first(writer: &mut WindowWriter) {
     match writer.append(&frame(3, 30), 3) {
         Ok(()) => writer.publish(),
@@ -45,7 +45,7 @@ fn overwrite_first(writer: &mut WindowWriter) {
 }
 
 #[test]
-fn a_window_waits_for_its_slowest_cursor() {
+fn window_waits_for_slowest_cursor() {
     check(2, || {
         let (mut writer, mut releaser) = window(2);
         let cursors = [writer.gating_cursor(Scope::Appended), writer.gating_cursor(Scope::Released)];
@@ -60,7 +60,7 @@ fn a_window_waits_for_its_slowest_cursor() {
                 cursor.copy_available(&mut bytes).unwrap();
                 assert_eq!(parts(&bytes), (1, 10));
                 cursor.advance(FRAME_LENGTH);
-                // Keeps its place: dropping it would let the writer go on.
+                // Keeps its position: dropping the cursor would let the writer go on.
                 cursor
             })
         });
@@ -72,7 +72,7 @@ fn a_window_waits_for_its_slowest_cursor() {
 }
 
 #[test]
-fn a_dropped_cursor_is_waited_for_until_it_is_dropped() {
+fn cursor_gates_until_it_is_dropped() {
     check(3, || {
         let (mut writer, mut releaser) = window(2);
         let mut cursor = writer.gating_cursor(Scope::Released);
@@ -88,7 +88,7 @@ fn a_dropped_cursor_is_waited_for_until_it_is_dropped() {
         });
         overwrite_first(&mut writer);
         reader.join().unwrap();
-        // Now nothing is in the way.
+        // Nothing blocks the writer now.
         if writer.last_sequence() == 2 {
             writer.append(&frame(3, 30), 3).unwrap();
         }

@@ -1,5 +1,5 @@
-//! Ordering argument 3: a free cursor never takes a frame that was overwritten while it copied, and
-//! finds every frame that is still there.
+//! Ordering argument 3: a free cursor never returns a frame that was overwritten during the copy, and finds every frame
+//! that is still there.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -14,7 +14,7 @@ fn append_and_release(writer: &mut WindowWriter, releaser: &mut Releaser, sequen
 }
 
 #[test]
-fn a_frame_that_is_overwritten_while_it_is_copied_is_thrown_away() {
+fn torn_copy_is_discarded() {
     check(3, || {
         let (mut writer, mut releaser) = window(2);
         for sequence in 1..=2 {
@@ -41,7 +41,7 @@ fn a_frame_that_is_overwritten_while_it_is_copied_is_thrown_away() {
 }
 
 #[test]
-fn what_was_announced_ahead_is_never_taken_either() {
+fn announced_range_is_never_read() {
     check(3, || {
         let (mut writer, mut releaser) = window(4);
         writer.announce_ahead(FRAME_LENGTH as u64);
@@ -49,7 +49,7 @@ fn what_was_announced_ahead_is_never_taken_either() {
             append_and_release(&mut writer, &mut releaser, sequence);
         }
         let mut cursor = writer.window().free_cursor(1);
-        // One announcement for the two.
+        // One announcement for both.
         let publisher = thread::spawn(move || {
             append_and_release(&mut writer, &mut releaser, 5);
             append_and_release(&mut writer, &mut releaser, 6);
@@ -74,7 +74,7 @@ fn what_was_announced_ahead_is_never_taken_either() {
 }
 
 #[test]
-fn what_an_abandoned_claim_overwrote_stays_lost() {
+fn abandoned_claim_loses_old_frames() {
     check(3, || {
         let (mut writer, mut releaser) = window(2);
         for sequence in 1..=2 {
@@ -96,7 +96,7 @@ fn what_an_abandoned_claim_overwrote_stays_lost() {
 }
 
 #[test]
-fn a_released_frame_is_found_by_its_sequence() {
+fn released_frame_is_found_by_sequence() {
     check(3, || {
         let (mut writer, mut releaser) = window(4);
         append_and_release(&mut writer, &mut releaser, 1);

@@ -1,5 +1,4 @@
-//! Ordering argument 4: a reader that goes to sleep with a frame before it is always reported to the
-//! writer.
+//! Ordering argument 4: a reader that goes to sleep with a frame before it is always reported to the writer.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,18 +11,18 @@ fn no_wake_up_is_lost() {
         let (mut writer, mut reader) = ring(2);
         let publisher = thread::spawn(move || {
             writer.append(&frame(1, 10)).unwrap();
-            // The writer stays: closing is another matter.
+            // The writer stays: closing is tested elsewhere.
             (writer.publish(), writer)
         });
         reader.arm();
         let sleeps = reader.next_length().unwrap().is_none();
         let (is_told_to_wake, _writer) = publisher.join().unwrap();
-        assert!(!sleeps || is_told_to_wake, "the reader sleeps and nobody wakes it");
+        assert!(!sleeps || is_told_to_wake, "the reader sleeps without a wake-up");
     });
 }
 
 #[test]
-fn a_reader_that_woke_up_and_sleeps_again_is_reported_again() {
+fn reader_is_reported_at_each_sleep() {
     check(3, || {
         let (mut writer, mut reader) = ring(4);
         let publisher = thread::spawn(move || {

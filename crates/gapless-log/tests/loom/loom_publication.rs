@@ -7,7 +7,7 @@ use gapless_log::Scope;
 use loom::thread;
 
 #[test]
-fn a_rings_reader_sees_whole_frames_in_order() {
+fn ring_reader_sees_frames_in_order() {
     check(3, || {
         let (mut writer, mut reader) = ring(2);
         let publisher = thread::spawn(move || {
@@ -31,7 +31,7 @@ fn a_rings_reader_sees_whole_frames_in_order() {
 }
 
 #[test]
-fn what_is_published_together_is_seen_together() {
+fn batch_is_seen_as_a_whole() {
     check(3, || {
         let (mut writer, mut reader) = ring(4);
         let publisher = thread::spawn(move || {
@@ -50,7 +50,7 @@ fn what_is_published_together_is_seen_together() {
 }
 
 #[test]
-fn a_windows_cursor_sees_whole_frames_in_order() {
+fn cursor_sees_whole_frames_in_order() {
     check(3, || {
         let (mut writer, _releaser) = window(4);
         let mut cursor = writer.gating_cursor(Scope::Appended);
@@ -75,7 +75,7 @@ fn a_windows_cursor_sees_whole_frames_in_order() {
 }
 
 #[test]
-fn a_closed_ring_can_be_read_to_its_end() {
+fn closed_ring_is_readable_to_its_end() {
     check(3, || {
         let (mut writer, mut reader) = ring(2);
         let publisher = thread::spawn(move || {

@@ -1,5 +1,5 @@
-//! Released and appended: a cursor of scope `Released` sees whole frames, and only those that the
-//! releaser has released, though it never synchronises with the writer itself.
+//! Released and appended: a cursor of scope `Released` sees only whole released frames, though it never synchronises
+//! with the writer itself.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -8,7 +8,7 @@ use gapless_log::Scope;
 use loom::thread;
 
 #[test]
-fn handlers_see_whole_frames_and_only_released_ones() {
+fn only_whole_released_frames_are_seen() {
     check(2, || {
         let (mut writer, mut releaser) = window(2);
         let window = writer.window();

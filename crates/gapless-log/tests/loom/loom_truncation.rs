@@ -1,5 +1,5 @@
-//! Truncation: a cursor that stood beyond the cut is told, reads nothing that is half old and half
-//! new, and the writer keeps from what it may still look at.
+//! Truncation: a cursor beyond the cut learns of it and reads no mixture of old and new bytes; the writer does not
+//! touch frames that it may still read.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -7,7 +7,7 @@ use crate::model::{FRAME_LENGTH, check, frame, parts, window};
 use gapless_log::{GatingCursor, LogError, Scope, WindowWriter};
 use loom::thread;
 
-/// What a reader believes the stream to be: a frame once taken is given up only when it is told so.
+/// A reader's view of the stream: it gives up a frame only after an error says so.
 #[derive(Default)]
 struct Belief(Vec<(u64, u64)>);
 
@@ -32,7 +32,7 @@ impl Belief {
     }
 }
 
-/// Frames 1 and 2 of the old leader; then frame 2 is cut off and written anew.
+/// Frames 1 and 2 of the old leader; then frame 2 is truncated and rewritten.
 fn replace_second(writer: &mut WindowWriter) {
     writer.truncate_after(1).unwrap();
     append_second(writer);
@@ -46,7 +46,7 @@ fn append_second(writer: &mut WindowWriter) {
 }
 
 #[test]
-fn a_cursor_beyond_the_cut_is_told_before_it_reads_on() {
+fn cursor_learns_of_the_cut_first() {
     check(3, || {
         let (mut writer, _releaser) = window(4);
         let mut cursor = writer.gating_cursor(Scope::Appended);
@@ -63,7 +63,7 @@ fn a_cursor_beyond_the_cut_is_told_before_it_reads_on() {
             belief.poll(&mut cursor);
         }
         let mut writer = sequencer.join().unwrap();
-        // Told at its next poll, and then the writer can go on.
+        // The next poll reports the truncation, and then the writer can go on.
         belief.poll(&mut cursor);
         if writer.last_sequence() == 1 {
             append_second(&mut writer);
@@ -76,7 +76,7 @@ fn a_cursor_beyond_the_cut_is_told_before_it_reads_on() {
 }
 
 #[test]
-fn a_cursor_that_was_late_is_not_overrun_by_the_new_frames() {
+fn late_cursor_is_not_overrun() {
     check(3, || {
         let (mut writer, _releaser) = window(4);
         let mut cursor = writer.gating_cursor(Scope::Appended);
@@ -104,7 +104,7 @@ fn a_cursor_that_was_late_is_not_overrun_by_the_new_frames() {
 }
 
 #[test]
-fn two_cuts_in_a_row_are_both_taken_note_of() {
+fn both_of_two_cuts_are_noted() {
     check(3, || {
         let (mut writer, _releaser) = window(4);
         let mut cursor = writer.gating_cursor(Scope::Appended);
@@ -133,7 +133,7 @@ fn two_cuts_in_a_row_are_both_taken_note_of() {
 }
 
 #[test]
-fn a_cursor_whose_first_look_is_at_a_cut_window_sees_whole_frames() {
+fn first_look_at_a_cut_window_is_whole() {
     check(3, || {
         let (mut writer, _releaser) = window(4);
         let mut cursor = writer.gating_cursor(Scope::Appended);

@@ -1,9 +1,10 @@
-//! Calls as a whole: two callers offer a request each and park for its end, or one gives up; two copies pull and park on their
-//! bells; one copy dies, and what it has is revoked. Every call ends once, as what has happened to it allows; no request begins
-//! twice without being offered again; no slot is lost; and nobody sleeps for ever, which loom reports as a deadlock.
+//! Whole calls: two callers offer a request each and park for its end, or one gives up; two instances pull and park on
+//! their bells; one instance dies, and its requests are revoked. Every call ends once, with an outcome that matches its
+//! history; no request begins twice without being offered again; no slot is lost; and no thread sleeps for ever, which
+//! loom reports as a deadlock.
 //!
-//! Claims, rings and bells are the shipped ones. What a calling process does with them under its lock, and the thread that is told
-//! of deaths, are modelled after `gapless-rpc/src/remote/table`.
+//! Claims, rings and bells are the shipped ones. The calling process's actions under its lock, and the thread that
+//! detects deaths, are modelled after `gapless-rpc/src/remote/table`.
 
 use gapless_log::call_table::{CallTable, CallTableShape, CopySide, OfferRings, Taken};
 use gapless_log::claim::{ClaimState, Withdrawal};
@@ -14,30 +15,31 @@ use loom::thread;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The copy that dies, and the one that lives.
+/// The instance that dies, and the one that lives.
 const MORTAL: u32 = 1;
 const SURVIVOR: u32 = 2;
 const SLOTS: u32 = 2;
 
-/// What others may come between.
+/// Granularity of the interleavings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Steps {
-    /// Any two accesses to memory. Both requests are offered before the copies start.
+    /// Between any two memory accesses. Both requests are offered before the instances start.
     Accesses,
-    /// Any two operations on claims, rings and bells, each of which is one step; and the accesses of one that goes to sleep.
+    /// Between any two operations on claims, rings and bells, each of which is one step; and between the accesses of a
+    /// thread that goes to sleep.
     Operations,
 }
 
-/// How far the first request of the copy that dies has come, if it gets one.
+/// Progress of the dying instance's first request, if it gets one, at its death.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Death {
-    /// It is awake, and has taken nothing.
+    /// Awake, without having taken a request.
     BeforeClaim,
     AfterClaim,
     AfterBegin,
 }
 
-/// How a call ended.
+/// Outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ended {
     Answered { by: u32 },
@@ -45,7 +47,7 @@ enum Ended {
     GivenUp { begun: bool },
 }
 
-/// A slot, for as long as a call has it.
+/// Ownership of a slot by a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ticket {
     slot: u32,
@@ -57,21 +59,22 @@ struct Process {
     table: CallTable,
     state: Mutex<State>,
     bells: [Bell; 2],
-    /// Both calls have ended: copies go home. Not loom's, as what follows: what the model looks at, and no part of it.
+    /// Both calls have ended: instances stop. Not one of loom's atomics, nor are the following: they observe the model
+    /// and are no part of it.
     is_over: AtomicBool,
     steps: Steps,
-    /// Whether loom tries other orders from here on.
+    /// Whether loom explores other orders from here on.
     explores: AtomicBool,
-    /// loom's again: every operation is a step that depends on all others, where operations are steps.
+    /// One of loom's atomics: each operation is a step that depends on all others, if operations are steps.
     operations: LoomU64,
     begun: std::sync::Mutex<Vec<(Ticket, u32)>>,
 }
 
-/// What its lock guards.
+/// State under its lock.
 struct State {
     rings: OfferRings,
     free: Vec<Ticket>,
-    /// Slots that a copy may still write to.
+    /// Slots that an instance may still write to.
     quarantine: Vec<(Ticket, u32)>,
     copies: Vec<u32>,
     next_copy: usize,
@@ -99,14 +102,14 @@ impl Process {
         }
     }
 
-    /// One operation.
+    /// Runs one operation.
     fn step<T>(&self, operation: impl FnOnce() -> T) -> T {
         if self.steps == Steps::Accesses {
             return operation();
         }
-        // Here the others may come.
+        // A preemption may happen here.
         self.operations.fetch_add(1, LoomOrdering::SeqCst);
-        // Another's operation may wait for a lock.
+        // Another operation may wait for a lock.
         let is_outermost = self.explores.swap(false, Ordering::Relaxed);
         if is_outermost {
             loom::stop_exploring();
@@ -142,7 +145,7 @@ impl Process {
         Ticket { slot, generation }
     }
 
-    /// A call has ended or is to be offered again: its slot is free, unless `holder` may still write to it.
+    /// Ends or retries a call: its slot is free, unless `holder` may still write to it.
     fn finish(&self, ticket: Ticket, holder: Option<u32>) {
         let mut state = self.state.lock().unwrap();
         match holder {
@@ -156,7 +159,7 @@ impl Process {
         state.free.push(ticket);
     }
 
-    /// What is in quarantine is free once its copy has answered or is dead.
+    /// Frees quarantined slots whose instance has answered or is dead.
     fn sweep(&self, state: &mut State) {
         for (ticket, holder) in std::mem::take(&mut state.quarantine) {
             let has_answered = self.table.claim(ticket.slot).load().state() == Some(ClaimState::Answered);
@@ -168,7 +171,7 @@ impl Process {
         }
     }
 
-    /// The thread that sleeps on the pidfd: the copy is dead, and does nothing any more.
+    /// Models the thread that sleeps on the pidfd: the instance is dead.
     fn remove(&self, copy: u32) {
         let mut state = self.state.lock().unwrap();
         state.copies.retain(|number| *number != copy);
@@ -184,7 +187,7 @@ impl Process {
         state.copies.iter().for_each(|number| assert_ne!(self.bell(*number).ring(), Rung::Task, "there are no tasks"));
     }
 
-    /// A call, offered again for as long as no handler has begun. All its tickets, the last one first, and how it ended.
+    /// Calls, and retries as long as no handler has begun. Returns all tickets, the last one first, and the outcome.
     fn call(&self, mut first: Option<Ticket>, gives_up: bool) -> (Vec<Ticket>, Ended) {
         let mut tickets = Vec::new();
         let ended = loop {
@@ -199,12 +202,12 @@ impl Process {
         (tickets, ended)
     }
 
-    /// How it ended, or `None` if it had not begun; and who may still write to the slot.
+    /// Waits. Returns the outcome, or `None` if it had not begun; and the instance that may still write to the slot.
     fn wait(&self, ticket: Ticket, gives_up: bool) -> (Option<Ended>, Option<u32>) {
         let claim = self.table.claim(ticket.slot);
         loop {
             match self.step(|| claim.announce_wait(ticket.generation)) {
-                // Its time is over while it sleeps.
+                // Times out while it sleeps.
                 Some(_) if gives_up => return self.withdraw(ticket, |begun| Some(Ended::GivenUp { begun })),
                 Some(low_half) => self.table.wait(ticket.slot, low_half, Duration::MAX),
                 // Answered, or revoked.
@@ -228,8 +231,8 @@ impl Process {
         Ended::Answered { by: self.table.reply_header(ticket.slot).status }
     }
 
-    /// A worker of a copy: pulls, and parks when there is nothing, until all is over. With each request it does what `serve` says
-    /// until that says no. False then.
+    /// Runs a worker of an instance: pulls, and parks without work, until the calls have ended. Passes each request to
+    /// `serve`, and returns false when that does.
     fn work(&self, number: u32, mut serve: impl FnMut(&CopySide, Taken) -> bool) -> bool {
         let copy = CopySide::in_process(&self.table, number);
         loop {
@@ -241,7 +244,7 @@ impl Process {
             if self.is_over.load(Ordering::Relaxed) {
                 return true;
             }
-            // That it owes a ring says nothing here: it takes what there is until there is nothing, or dies, which rings.
+            // A ring that it owes does not matter here: it takes requests until there are none, or dies, which rings.
             let _ =
                 self.bell(number).park(Duration::MAX, || copy.has_offers(0) || self.is_over.load(Ordering::Relaxed));
         }
@@ -256,7 +259,7 @@ impl Process {
         is_wanted
     }
 
-    /// The copy that lives.
+    /// The instance that lives.
     fn survive(&self) {
         self.work(SURVIVOR, |copy, taken| {
             self.begin(copy, taken);
@@ -265,7 +268,7 @@ impl Process {
         });
     }
 
-    /// The copy that dies of its first request, and what its death does.
+    /// The instance that dies of its first request, and the consequences of its death.
     fn die(&self, death: Death) {
         let lives = if death == Death::BeforeClaim {
             // The ring that wakes it may be the only one for a request.
@@ -285,13 +288,13 @@ impl Process {
         }
     }
 
-    /// What has happened allows how a call ended.
+    /// Checks that a call's outcome matches its history.
     fn check_call(&self, (tickets, ended): &(Vec<Ticket>, Ended), death: Death) {
         let begun = self.begun.lock().unwrap();
         let begun: Vec<_> = begun.iter().filter(|(ticket, _)| tickets.contains(ticket)).collect();
         assert!(begun.len() <= 1, "it began {begun:?}");
         let begun = begun.first().map(|(ticket, copy)| {
-            assert_eq!(*ticket, tickets[0], "what had begun is not offered again");
+            assert_eq!(*ticket, tickets[0], "a begun request is not offered again");
             *copy
         });
         assert!(tickets.len() <= 2, "one copy dies, so it is offered again once at most: {tickets:?}");
@@ -303,13 +306,13 @@ impl Process {
     }
 }
 
-/// All interleavings with at most so many preemptions.
+/// Explores all interleavings with a bounded number of preemptions.
 fn check(death: Death, gives_up: bool, steps: Steps) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = match steps {
-        // With two it takes hours.
+        // Two take hours.
         Steps::Accesses => Some(1),
-        // Or as many as `LOOM_MAX_PREEMPTIONS` says.
+        // Or `LOOM_MAX_PREEMPTIONS`.
         Steps::Operations => builder.preemption_bound.or(Some(2)),
     };
     let interleavings = std::sync::Arc::new(AtomicU64::new(0));
@@ -327,7 +330,7 @@ fn check(death: Death, gives_up: bool, steps: Steps) {
         let first = thread::spawn(move || caller.call(offered[0], gives_up));
         let second = process.call(offered[1], false);
         let first = first.join().unwrap();
-        // What is left is to go home.
+        // Only the shutdown is left.
         process.is_over.store(true, Ordering::Relaxed);
         if process.explores.swap(false, Ordering::Relaxed) {
             loom::stop_exploring();
@@ -345,36 +348,36 @@ fn check(death: Death, gives_up: bool, steps: Steps) {
 }
 
 #[test]
-fn calls_end_when_a_copy_dies_before_it_takes_one() {
+fn death_before_claim_ends_calls() {
     check(Death::BeforeClaim, false, Steps::Operations);
 }
 
 #[test]
-fn calls_end_when_a_copy_dies_before_its_handler_begins() {
+fn death_before_begin_ends_calls() {
     check(Death::AfterClaim, false, Steps::Operations);
 }
 
 #[test]
-fn calls_end_when_a_copy_dies_while_its_handler_works() {
+fn death_in_handler_ends_calls() {
     check(Death::AfterBegin, false, Steps::Operations);
 }
 
 #[test]
-fn one_gives_up_while_a_copy_dies_before_its_handler_begins() {
+fn give_up_and_death_before_begin() {
     check(Death::AfterClaim, true, Steps::Operations);
 }
 
 #[test]
-fn one_gives_up_while_a_copy_dies_while_its_handler_works() {
+fn give_up_and_death_in_handler() {
     check(Death::AfterBegin, true, Steps::Operations);
 }
 
 #[test]
-fn calls_end_wherever_one_access_comes_between_when_a_copy_dies_before_its_handler_begins() {
+fn death_at_any_access_ends_calls() {
     check(Death::AfterClaim, false, Steps::Accesses);
 }
 
 #[test]
-fn calls_end_wherever_one_access_comes_between_when_one_gives_up_and_a_copy_dies() {
+fn give_up_and_death_at_any_access() {
     check(Death::AfterBegin, true, Steps::Accesses);
 }

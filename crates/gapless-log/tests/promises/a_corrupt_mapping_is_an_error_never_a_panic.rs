@@ -1,5 +1,5 @@
-//! Any words anywhere in a mapping, while it is used and before it is opened: what comes out is an
-//! error or bytes for `Frame::parse` to judge, after a bounded number of steps.
+//! Arbitrary words anywhere in a mapping, in use and before it is opened: the result is an error or bytes for
+//! `Frame::parse` to judge, after a bounded number of steps.
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,7 +17,7 @@ const CAPACITY: usize = 4096;
 const FRAMES_MAX: usize = CAPACITY / 64 + 1;
 const INDEX_SLOTS: usize = 16;
 
-/// The words of the header that the protocol changes.
+/// Header words that the protocol changes.
 const LIVE_WORDS: [u64; 8] = [128, 136, 256, 264, 384, 512, 640, 768];
 
 fn frame(sequence: u64, payload_length: usize) -> Vec<u8> {
@@ -26,7 +26,7 @@ fn frame(sequence: u64, payload_length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Words that are near something, and any words.
+/// Plausible words, and arbitrary ones.
 fn word() -> impl Strategy<Value = u64> {
     prop_oneof![
         (0_u64..2048).prop_map(|each| each * 8),
@@ -58,13 +58,13 @@ fn write(file: &File, words: &[(u64, u64)]) {
     }
 }
 
-/// Reads what there is; how many frames it claimed to be.
+/// Reads all frames; returns how many were claimed.
 fn drain(reader: &mut RingReader) -> Result<usize, LogError> {
     let mut count = 0;
     while let Some(length) = reader.next_length()? {
         let mut copy = vec![0; aligned_length(length)];
         reader.copy(&mut copy);
-        // It may be a frame or not; either way nothing but its bytes is looked at.
+        // It may be a frame or not; in any case only its bytes are used.
         let _ = std::hint::black_box(Frame::parse(&copy).and_then(|frame| frame.verify()));
         reader.advance(length);
         count += 1;
@@ -82,7 +82,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: gapless_testkit::random::rounds(300, 30) as u32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_rings_ends_live_through_any_words(rounds in scribbles(0), lengths in prop::collection::vec(0_usize..1900, 12)) {
+    fn ring_ends_survive_any_words(rounds in scribbles(0), lengths in prop::collection::vec(0_usize..1900, 12)) {
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("ring");
         let (mut writer, mut reader) =
@@ -97,7 +97,7 @@ proptest! {
             if let Err(error) = drain(&mut reader) {
                 prop_assert!(is_expected(&error), "{}", error);
             }
-            // What is opened now meets words that no honest process left.
+            // An end opened now finds words that no correct process left.
             match RingReader::open_file(&path) {
                 Ok(mut again) => drop(drain(&mut again)),
                 Err(error) => prop_assert!(is_expected(&error), "{}", error),
@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn a_free_cursor_lives_through_any_words(rounds in scribbles(4096), starts in prop::collection::vec(word(), 12), buffer in 0_usize..300) {
+    fn free_cursor_survives_any_words(rounds in scribbles(4096), starts in prop::collection::vec(word(), 12), buffer in 0_usize..300) {
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("window");
         let options = WindowOptions {
@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn any_header_can_be_opened_or_is_refused(words in prop::collection::vec(word(), 8), kept in 0_usize..8) {
+    fn any_header_opens_or_is_refused(words in prop::collection::vec(word(), 8), kept in 0_usize..8) {
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("ring");
         ring::create(&MemoryKind::File(path.clone()), CAPACITY, StreamIdentity::default()).unwrap();
@@ -158,7 +158,7 @@ proptest! {
         for (number, word) in words.iter().enumerate().skip(kept) {
             file.write_all_at(&word.to_le_bytes(), number as u64 * 8).unwrap();
         }
-        // What follows the shape is identity and limits, which are whatever they are.
+        // After the shape come identity and limits, which may have any value.
         let is_sound = shape() == sound;
         prop_assert_eq!(RingReader::open_file(&path).is_ok(), is_sound);
         prop_assert!(Window::open_file(&path).is_err());
@@ -195,12 +195,12 @@ fn read_on(cursor: &mut FreeCursor, many: &mut [u8]) -> Result<bool, TestCaseErr
             }
         }
     }
-    // Frames that only ever lead to the next are as many as there is room for.
+    // A chain of frames is no longer than the capacity.
     Ok(false)
 }
 
 #[test]
-fn there_is_a_sequence_behind_each_that_a_window_tells() {
+fn reported_sequences_can_be_incremented() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("window");
     let options = WindowOptions { memory: MemoryKind::File(path.clone()), ..WindowOptions::default() };
@@ -211,8 +211,8 @@ fn there_is_a_sequence_behind_each_that_a_window_tells() {
 }
 
 #[test]
-fn a_released_position_that_no_frame_ends_at_is_corrupt() {
-    // Within a frame, no position at all, and before where the cursor stands already.
+fn released_position_inside_frame_is_corrupt() {
+    // Inside a frame, invalid, and before the cursor.
     for released in [2 * 64 + 4, 2 * 64 + 1, u64::MAX, u64::MAX - 7, (1 << 62) + 8, 0, 56, 64] {
         for reads_many in [false, true] {
             let directory = TempDir::new().unwrap();
@@ -240,7 +240,7 @@ fn a_released_position_that_no_frame_ends_at_is_corrupt() {
 }
 
 #[test]
-fn a_released_position_beyond_what_was_written_is_corrupt_behind_the_last_frame() {
+fn released_position_past_end_is_corrupt() {
     for released in [4 * 64, CAPACITY as u64, 3 * CAPACITY as u64, 1 << 40] {
         for reads_many in [false, true] {
             let directory = TempDir::new().unwrap();

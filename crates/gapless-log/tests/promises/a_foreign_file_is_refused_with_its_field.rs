@@ -1,5 +1,5 @@
-//! Opening what is not a mapping, or not this kind of mapping, or one that was cut or made longer: an
-//! error that names the field, before anything is mapped.
+//! Opening a file that is no mapping, or the wrong kind of mapping, or has a changed length: an error that names the
+//! field, before anything is mapped.
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 const CAPACITY: usize = 8192;
 
-/// A directory with a sound ring and a sound window.
+/// A directory with a valid ring and a valid window.
 fn sound_files() -> (TempDir, PathBuf, PathBuf) {
     let directory = TempDir::new().unwrap();
     let (ring_path, window_path) = (directory.path().join("ring"), directory.path().join("window"));
@@ -42,7 +42,7 @@ fn foreign_field(error: LogError) -> &'static str {
     }
 }
 
-/// The field that opening the ring's ends and the window complains of.
+/// Fields named by the errors of the ring's ends and the window.
 fn fields(ring_path: &Path, window_path: &Path) -> [&'static str; 3] {
     [
         foreign_field(RingReader::open_file(ring_path).err().unwrap()),
@@ -52,7 +52,7 @@ fn fields(ring_path: &Path, window_path: &Path) -> [&'static str; 3] {
 }
 
 #[test]
-fn a_header_word_that_is_wrong_is_named() {
+fn wrong_header_word_is_named() {
     let cases: [(u64, &[u64], &str); 4] = [
         (0, &[0, 1, u64::MAX, u64::from_le_bytes(*b"GAPLESS\x02")], "magic"),
         (8, &[0, 3, u64::MAX], "kind"),
@@ -77,7 +77,7 @@ fn another_kind_of_mapping_is_refused() {
 }
 
 #[test]
-fn a_window_without_an_index_and_a_ring_with_one_are_refused() {
+fn index_must_match_the_kind() {
     let (_directory, ring_path, window_path) = sound_files();
     open(&window_path).write_all_at(&0_u64.to_le_bytes(), 24).unwrap();
     open(&ring_path).write_all_at(&64_u64.to_le_bytes(), 24).unwrap();
@@ -85,7 +85,7 @@ fn a_window_without_an_index_and_a_ring_with_one_are_refused() {
 }
 
 #[test]
-fn a_file_of_another_length_is_refused() {
+fn wrong_file_length_is_refused() {
     for change in [-8192, -4096, -1, 1, 4096] {
         let (_directory, ring_path, window_path) = sound_files();
         for path in [&ring_path, &window_path] {
@@ -98,7 +98,7 @@ fn a_file_of_another_length_is_refused() {
 }
 
 #[test]
-fn a_capacity_that_the_file_does_not_have_is_refused() {
+fn capacity_beyond_the_file_is_refused() {
     for capacity in [4096_u64, 16384, 1 << 36] {
         let (_directory, ring_path, window_path) = sound_files();
         for path in [&ring_path, &window_path] {
@@ -109,7 +109,7 @@ fn a_capacity_that_the_file_does_not_have_is_refused() {
 }
 
 #[test]
-fn what_is_shorter_than_a_header_is_refused() {
+fn short_file_is_refused() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("short");
     for length in [0, 1, 63] {
@@ -121,18 +121,18 @@ fn what_is_shorter_than_a_header_is_refused() {
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused_at_once() {
+fn special_file_is_refused_at_once() {
     let directory = TempDir::new().unwrap();
     assert_eq!(foreign_field(Window::open_file(directory.path()).err().unwrap()), "file type");
     assert_eq!(foreign_field(Window::open_file(Path::new("/dev/null")).err().unwrap()), "file type");
-    // A pipe without a writer would hold up an ordinary open for ever.
+    // A pipe without a writer would block an ordinary open for ever.
     let pipe = directory.path().join("pipe");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
     assert_eq!(foreign_field(Window::open_file(&pipe).err().unwrap()), "file type");
 }
 
 #[test]
-fn what_cannot_be_opened_is_named_with_its_path() {
+fn open_error_names_the_path() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("nowhere").join("window");
     let error = Window::open_file(&path).err().unwrap();
@@ -152,7 +152,7 @@ fn a_link_is_not_followed() {
 }
 
 #[test]
-fn a_file_is_its_owners_alone_and_replaces_an_older_one() {
+fn file_is_private_and_replaces_an_old_one() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("window");
     fs::write(&path, "something else").unwrap();
@@ -160,7 +160,7 @@ fn a_file_is_its_owners_alone_and_replaces_an_older_one() {
     let options = WindowOptions { memory: MemoryKind::File(path.clone()), ..WindowOptions::default() };
     let (mut first, _releaser) = options.create(1).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    // A process that maps the old one keeps it; to cut it to nothing would kill that process at its next look.
+    // A process that maps the old file keeps it; truncating that file would kill it at its next access.
     let reader = Window::open_file(&path).unwrap();
     let (_second, _releaser) = options.create(100).unwrap();
     first.claim(64).unwrap();
@@ -171,7 +171,7 @@ fn a_file_is_its_owners_alone_and_replaces_an_older_one() {
 }
 
 #[test]
-fn nobody_else_can_write_into_a_shared_window() {
+fn shared_window_is_read_only_to_others() {
     let options = WindowOptions { memory: MemoryKind::Shared, ..WindowOptions::default() };
     let (writer, _releaser) = options.create(1).unwrap();
     let window = writer.window();
@@ -187,7 +187,7 @@ fn nobody_else_can_write_into_a_shared_window() {
     Window::open(file.into()).unwrap();
 }
 
-/// A sound ring and a sound window in memory of their own, which carries `seals`.
+/// A valid ring and a valid window in separate memory files with `seals`.
 fn sound_memories(seals: SealFlags) -> [OwnedFd; 2] {
     let (_directory, ring_path, window_path) = sound_files();
     [ring_path, window_path].map(|path| {
@@ -208,7 +208,7 @@ fn open_all([ring, window]: [OwnedFd; 2]) -> [Result<(), LogError>; 3] {
 }
 
 #[test]
-fn memory_whose_length_may_still_change_is_refused() {
+fn unsealed_memory_is_refused() {
     for opened in open_all(sound_memories(SealFlags::SHRINK | SealFlags::GROW)) {
         opened.unwrap();
     }

@@ -1,4 +1,4 @@
-//! A window's writer reads back what it has written, in place, as long as the window has it.
+//! A window's writer reads its own frames in place, as long as the window has them.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -32,7 +32,7 @@ fn check(writer: &WindowWriter, first: u64, last: u64) {
 }
 
 #[test]
-fn what_is_there_is_found_and_what_is_not_is_not() {
+fn only_present_frames_are_found() {
     for payload in [0, 40, 900] {
         let options = WindowOptions {
             capacity_bytes: CAPACITY_BYTES,
@@ -56,21 +56,21 @@ fn what_is_there_is_found_and_what_is_not_is_not() {
             assert!(writer.frames(first, sequence + 1).is_none() && writer.frames(sequence, first - 1).is_none());
             assert!(writer.frames(999, sequence).is_none() && writer.frames(0, sequence).is_none());
             for length in [0, 100, 5_000, CAPACITY_BYTES / 2, usize::MAX] {
-                // From there on it is all there and fits, from one before it is not.
+                // From there on everything is present and fits; from one earlier it does not.
                 let near = writer.first_within(length);
                 let fits = |first| writer.frames(first, sequence).is_some_and(|frames| frames.len() <= length);
                 assert!(near > sequence || fits(near), "{near} to {sequence} are within {length} bytes");
                 assert!(!fits(near - 1), "{} to {sequence} are within {length} bytes, too", near - 1);
             }
             if sequence > 1000 + 2 * INDEX_SLOTS as u64 {
-                assert!(writer.frames(sequence - INDEX_SLOTS as u64, sequence).is_none(), "no slot any more");
+                assert!(writer.frames(sequence - INDEX_SLOTS as u64, sequence).is_none(), "the index slot was reused");
             }
         }
     }
 }
 
 #[test]
-fn what_was_written_over_or_cut_off_is_gone() {
+fn overwritten_and_cut_frames_are_gone() {
     let options = WindowOptions {
         capacity_bytes: CAPACITY_BYTES,
         index_slots: 1 << 12,

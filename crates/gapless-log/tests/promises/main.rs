@@ -1,4 +1,4 @@
-//! What rings and windows promise: one program, with a module for each promise, because linking a program for each costs
+//! Promises of rings and windows: one program, with a module for each promise, because linking a program for each costs
 //! more than running them all.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn only_calls_that_are_not_made_yet_wait_for_news() {
+    fn made_calls_do_not_wait_for_news() {
         let (news, route) = (Arc::<WakerSet>::default(), Arc::from("route"));
         let begin = |at| {
             let looks = Arc::<AtomicUsize>::default();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn news_that_comes_while_it_is_looked_at_is_not_lost() {
+    fn news_during_a_look_is_not_lost() {
         let (news, route) = (Arc::<WakerSet>::default(), Arc::from("route"));
         let tried = Arc::<AtomicUsize>::default();
         let mut waits = DiscoveringCall::begin((&news, &route), At(3, Arc::clone(&tried)), u64::MAX, None);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn no_news_is_lost_between_a_thread_that_looks_and_one_that_hears() {
+    fn news_is_not_lost_between_threads() {
         const CALLS: usize = 10_000;
         let (news, route) = (Arc::<WakerSet>::default(), Arc::from("route"));
         let heard = Barrier::new(2);

@@ -164,7 +164,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn random_operations_keep_counts_right() {
+    fn random_operations_keep_counts() {
         let mut random = Random::seeded();
         let mut idle = IdleWorkers::default();
         // Number, and whether the test expects it to be idle.

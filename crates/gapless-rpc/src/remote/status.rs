@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_read_as_it_was_written_and_nothing_shorter() {
+    fn refusal_survives_a_round_trip() {
         let refusal = Refusal { code: 7, text: "zu spät".to_owned(), payload: vec![1, 2, 3] };
         let mut body = Vec::new();
         write_refusal(&refusal, usize::MAX, &mut body);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_refusal_that_is_too_long_the_code_is_kept_and_no_part_of_a_character() {
+    fn long_refusal_is_truncated() {
         let refusal = Refusal { code: 7, text: "zu spät".to_owned(), payload: vec![1, 2, 3] };
         for (length_max, text, payload_length) in [
             (19, "zu spät", 3),

@@ -1,4 +1,4 @@
-//! Caller and copies in one process, as they meet in two: through the regions alone.
+//! Caller and instances in one process, connected as two processes are: only by the regions.
 
 use super::attempt::{Attempt, AttemptEnd};
 use super::copy::{AttachedCaller, Puller, ServedCallers};
@@ -27,7 +27,7 @@ fn table(slots: u32, payload_length_max: usize) -> Arc<RouteTable> {
     Arc::new(RouteTable::create("test.route".into(), shape, (0, rewritten::<Vec<u8>>), &Shown::nowhere()).unwrap())
 }
 
-/// A copy with its workers as threads.
+/// An instance with its workers as threads.
 struct TestCopy {
     number: u32,
     served: Arc<ServedCallers>,
@@ -35,7 +35,7 @@ struct TestCopy {
     handled: Arc<AtomicU64>,
 }
 
-/// What a worker of a test does with a request.
+/// Handler of a test worker.
 type Handler = Arc<dyn Fn(&RequestHeader, &[u8]) -> Option<(Status, Vec<u8>)> + Send + Sync>;
 
 impl TestCopy {
@@ -103,7 +103,7 @@ fn work(puller: &mut Puller, spins: bool, handler: &Handler, handled: &AtomicU64
             Some((status, reply)) => {
                 claimed.answer(status, &reply);
             }
-            // As if its process had died: nothing is said.
+            // Simulates the death of its process: no answer.
             None => std::mem::forget(claimed),
         }
     }
@@ -125,7 +125,7 @@ fn call(table: &Arc<RouteTable>, waiting: Waiting, payload: &[u8], reply: &mut V
     Attempt::start(table, timeout_in(20_000), &[], payload).unwrap().wait(waiting, reply)
 }
 
-/// A request that a copy has claimed, and whose handler has not begun.
+/// A request that an instance has claimed, and whose handler has not begun.
 fn claimed(table: &Arc<RouteTable>) -> (TestCopy, Attempt, super::copy::Claimed) {
     let copy = TestCopy::start(table, 0, false, increment());
     let call = Attempt::start(table, timeout_in(20_000), &[], b"request").unwrap();
@@ -134,7 +134,7 @@ fn claimed(table: &Arc<RouteTable>) -> (TestCopy, Attempt, super::copy::Claimed)
 }
 
 #[test]
-fn a_handler_does_not_begin_once_its_caller_was_told_that_it_had_not() {
+fn withdrawn_request_never_begins() {
     let mut reply = Vec::new();
     let table = table(1, 100);
     let (copy, mut call, mut taken) = claimed(&table);
@@ -154,7 +154,7 @@ fn a_handler_does_not_begin_once_its_caller_was_told_that_it_had_not() {
 }
 
 #[test]
-fn what_was_answered_before_it_was_withdrawn_is_answered() {
+fn answer_before_withdrawal_counts() {
     let mut reply = Vec::new();
     let table = table(1, 100);
     let (copy, mut call, mut taken) = claimed(&table);
@@ -168,7 +168,7 @@ fn what_was_answered_before_it_was_withdrawn_is_answered() {
 }
 
 #[test]
-fn a_claim_that_its_caller_cannot_have_left_ends_the_call() {
+fn corrupt_claim_ends_the_call() {
     let table = table(1, 100);
     let (copy, mut call, taken) = claimed(&table);
     table.table().claim(0).free(1);
@@ -183,7 +183,7 @@ fn a_claim_that_its_caller_cannot_have_left_ends_the_call() {
 }
 
 #[test]
-fn a_long_request_can_be_repeated_and_its_memory_is_given_back() {
+fn long_request_releases_its_memory() {
     let length = 3 << 20;
     let table = table(2, length);
     let forward: Handler = Arc::new(|_, _| Some((Status::Forward, b"elsewhere".to_vec())));
@@ -222,7 +222,7 @@ fn replies_of_every_length_come_back() {
 }
 
 #[test]
-fn calls_of_many_threads_are_answered_once_each() {
+fn threads_get_one_answer_per_call() {
     let table = table(64, 256);
     let copies = [TestCopy::start(&table, 2, false, increment()), TestCopy::start(&table, 2, false, increment())];
     let calls = rounds(5_000, 500);
@@ -245,7 +245,7 @@ fn calls_of_many_threads_are_answered_once_each() {
 }
 
 #[test]
-fn nobody_there_is_said_at_once_and_a_copy_that_comes_takes_what_waits() {
+fn new_instance_takes_waiting_requests() {
     let table = table(2, 64);
     let none = Attempt::start(&table, timeout_in(1_000), &[], b"x").unwrap_err();
     assert_eq!(none, NotOffered::NoCopy);
@@ -256,7 +256,7 @@ fn nobody_there_is_said_at_once_and_a_copy_that_comes_takes_what_waits() {
     let second = Attempt::start(&table, timeout_in(20_000), &[], b"b").unwrap();
     let full = Attempt::start(&table, timeout_in(20_000), &[], b"c").unwrap_err();
     assert_eq!(full, NotOffered::Full);
-    // What was taken back is no call any more.
+    // The request taken back is no call any more.
     drop(second);
     copy.served.resume();
     let mut reply = Vec::new();
@@ -267,7 +267,7 @@ fn nobody_there_is_said_at_once_and_a_copy_that_comes_takes_what_waits() {
 }
 
 #[test]
-fn a_call_that_takes_too_long_is_withdrawn_and_its_slot_waits_for_the_copy() {
+fn timed_out_slot_is_quarantined() {
     let table = table(1, 64);
     let release = Arc::new(AtomicBool::new(false));
     let blocked = Arc::clone(&release);
@@ -297,7 +297,7 @@ fn a_call_that_takes_too_long_is_withdrawn_and_its_slot_waits_for_the_copy() {
 }
 
 #[test]
-fn the_death_of_a_copy_ends_what_it_has_and_frees_its_slots() {
+fn death_ends_requests_and_frees_slots() {
     let table = table(4, 64);
     let dying = TestCopy::start(&table, 1, false, Arc::new(|_, _| None));
     let number = dying.number;
@@ -306,7 +306,7 @@ fn the_death_of_a_copy_ends_what_it_has_and_frees_its_slots() {
         thread::spawn(move || call(&table, Waiting::Park, b"x", &mut Vec::new()))
     };
     gapless_testkit::wait::until("its handler has begun", || dying.handled.load(Ordering::Relaxed) == 1);
-    // The connection goes first, then the process.
+    // The connection ends first, then the process.
     table.close_copy(number);
     let ended = AttemptEnd::Unknown("the process that had it has died, or has left the domain");
     assert_eq!(waiter.join().unwrap(), ended);
@@ -316,9 +316,9 @@ fn the_death_of_a_copy_ends_what_it_has_and_frees_its_slots() {
     dying.end();
 }
 
-/// It has the table, and its answer is on its way.
+/// The instance has attached the table, and its answer is on the way.
 #[test]
-fn what_a_copy_has_that_has_not_answered_yet_is_not_given_to_others() {
+fn unanswered_request_is_not_reassigned() {
     let table = table(1, 64);
     let known = TestCopy::start(&table, 0, false, increment());
     let eventfd = gapless_agent::wake_fd::create().unwrap();
@@ -336,12 +336,12 @@ fn what_a_copy_has_that_has_not_answered_yet_is_not_given_to_others() {
 }
 
 #[test]
-fn a_call_that_ends_after_the_death_of_its_copy_gives_its_slot_back() {
+fn late_end_frees_a_dead_ones_slot() {
     let table = table(1, 64);
     for has_begun in [false, true] {
         let (copy, call, mut taken) = claimed(&table);
         assert!(!has_begun || taken.begin());
-        // As if its process had died.
+        // Simulates the death of its process.
         std::mem::forget(taken);
         table.close_copy(copy.number);
         table.remove_copy(copy.number);
@@ -351,9 +351,9 @@ fn a_call_that_ends_after_the_death_of_its_copy_gives_its_slot_back() {
     }
 }
 
-/// The ring is wasted: the one that it woke stops taking before it looks. Others look then.
+/// The first ring is wasted: the woken worker's instance stops before it looks. The others must look then.
 #[test]
-fn who_sleeps_is_woken_when_another_copy_stops() {
+fn sleeper_wakes_when_another_stops() {
     for stop in [
         (|table, number| table.set_copy_state(number, CopyState::Suspended, &Arc::default())) as fn(&RouteTable, u32),
         RouteTable::close_copy,
@@ -375,9 +375,10 @@ fn who_sleeps_is_woken_when_another_copy_stops() {
     }
 }
 
-/// Two callers ring the same copies, in the same order. The worker of the first is awake already, and has not come yet.
+/// Two callers ring the same instances, in the same order. The worker of the first is awake already, and has not looked
+/// yet.
 #[test]
-fn a_copy_whose_sleepers_were_all_rung_is_passed_over() {
+fn fully_rung_instance_is_skipped() {
     let tables = [0, 1].map(|_| table(4, 64));
     let copies = [0, 1].map(|_| TestCopy::start(&tables[0], 0, false, increment()));
     for copy in &copies {
@@ -399,7 +400,7 @@ fn a_copy_whose_sleepers_were_all_rung_is_passed_over() {
 }
 
 #[test]
-fn classes_are_served_eight_to_four_to_two_to_one() {
+fn classes_are_served_8_4_2_1() {
     let table = table(64, 8);
     let order = Arc::new(std::sync::Mutex::new(Vec::new()));
     let seen = Arc::clone(&order);
@@ -431,7 +432,7 @@ fn classes_are_served_eight_to_four_to_two_to_one() {
 }
 
 #[test]
-fn a_reply_wakes_a_task_and_a_deadline_does() {
+fn reply_and_deadline_wake_a_task() {
     let table = table(4, 64);
     let copy = TestCopy::start(&table, 1, false, increment());
     let woken = Arc::new(WakeCount::default());
@@ -460,7 +461,7 @@ fn a_reply_wakes_a_task_and_a_deadline_does() {
 }
 
 #[test]
-fn deadlines_of_calls_that_have_ended_are_not_kept() {
+fn deadlines_of_ended_calls_are_dropped() {
     let table = table(4, 64);
     let copy = TestCopy::start(&table, 1, false, increment());
     let context = std::task::Context::from_waker(std::task::Waker::noop());
@@ -475,7 +476,7 @@ fn deadlines_of_calls_that_have_ended_are_not_kept() {
 }
 
 #[test]
-fn what_no_copy_has_taken_is_taken_back_when_none_may_take_it_any_more() {
+fn unclaimed_request_is_taken_back() {
     let table = table(8, 64);
     let [leaving, staying] = [(); 2].map(|()| TestCopy::start(&table, 1, false, increment()));
     [&leaving, &staying].iter().for_each(|copy| copy.served.suspend());
@@ -503,7 +504,7 @@ fn what_no_copy_has_taken_is_taken_back_when_none_may_take_it_any_more() {
 }
 
 #[test]
-fn what_is_less_urgent_overtakes_nobody_and_others_a_few_times() {
+fn less_urgent_calls_never_overtake() {
     let table = table(1, 64);
     let copy = TestCopy::start(&table, 0, false, increment());
     let first = Attempt::start(&table, timeout_in(20_000), &[], &[]).unwrap();
@@ -525,7 +526,7 @@ fn what_is_less_urgent_overtakes_nobody_and_others_a_few_times() {
     }
     assert_eq!(overtaken, 8);
     assert_eq!(offer(waiting), Ok(()));
-    // One that does not come holds up the others for a moment.
+    // A caller that does not come delays the others only for a moment.
     let held = Attempt::start(&table, timeout_in(20_000), &[], &[]).unwrap();
     table.stand_in_line(&mut timeout_in(20_000));
     drop(held);
@@ -535,12 +536,12 @@ fn what_is_less_urgent_overtakes_nobody_and_others_a_few_times() {
         table.wait_for_change(&mut later, Duration::from_millis(1));
         offer(later).is_ok()
     });
-    assert_eq!(offer(lowest), Ok(()), "nobody waits any more");
+    assert_eq!(offer(lowest), Ok(()), "no call waits any more");
     copy.end();
 }
 
 #[test]
-fn what_is_taken_back_is_not_begun_meanwhile() {
+fn taken_back_request_has_not_begun() {
     let table = table(1, 64);
     let copy = TestCopy::start(&table, 0, false, increment());
     let mut call = Attempt::start(&table, timeout_in(20_000), &[], b"1").unwrap();
@@ -552,7 +553,7 @@ fn what_is_taken_back_is_not_begun_meanwhile() {
 }
 
 #[test]
-fn what_is_offered_when_its_domain_closes_is_over() {
+fn closing_the_domain_ends_offers() {
     let table = table(4, 64);
     let copy = TestCopy::start(&table, 1, false, increment());
     copy.served.suspend();
@@ -568,10 +569,10 @@ fn what_is_offered_when_its_domain_closes_is_over() {
     copy.end();
 }
 
-/// Not a test of speed: prints what a call costs, for who runs it by hand with `--ignored --nocapture` in a release build.
+/// Not a speed test: prints the cost of a call, when run by hand with `--ignored --nocapture` in a release build.
 #[test]
 #[ignore = "prints figures"]
-fn what_a_call_costs() {
+fn cost_of_a_call() {
     for (name, spins, waiting) in [("spinning", true, Waiting::Spin), ("parked", false, Waiting::Park)] {
         let table = table(64, 4096);
         let copy = TestCopy::start(&table, 1, spins, increment());
@@ -592,9 +593,9 @@ fn what_a_call_costs() {
     }
 }
 
-/// What its caller is told of as lost before it had begun.
+/// The caller sees it as lost before it had begun.
 #[test]
-fn a_request_that_is_given_back_is_answered_as_not_served() {
+fn dropped_claim_is_not_served() {
     let table = table(1, 100);
     let (copy, mut call, taken) = claimed(&table);
     drop(taken);
@@ -604,9 +605,9 @@ fn a_request_that_is_given_back_is_answered_as_not_served() {
     copy.end();
 }
 
-/// The only copy that may take a long request goes while the request is copied, which happens without the lock.
+/// The only instance that may take a long request goes while the request is copied, which happens without the lock.
 #[test]
-fn a_request_whose_copy_goes_while_it_is_copied_is_refused() {
+fn instance_gone_during_copy_is_refused() {
     const LENGTH: usize = 4 << 20;
     let table = table(4, LENGTH);
     let payload = vec![7; LENGTH];
@@ -627,7 +628,7 @@ fn a_request_whose_copy_goes_while_it_is_copied_is_refused() {
             table.remove_copy(number);
             match calling.join().unwrap() {
                 Err(NotOffered::NoCopy) => refused += 1,
-                // It was copied already.
+                // Copied already.
                 Ok(AttemptEnd::NotBegun(_) | AttemptEnd::NotTaken) => {}
                 other => panic!("{other:?}"),
             }
@@ -641,20 +642,20 @@ fn a_request_whose_copy_goes_while_it_is_copied_is_refused() {
     panic!("{refused} of 1000 copies went while the request was copied");
 }
 
-/// Runs something that may stand still for ever, if it is wrong.
+/// Runs a function that deadlocks if the code is wrong.
 #[track_caller]
-fn not_stuck(run: impl FnOnce() + Send + 'static) {
+fn run_without_deadlock(run: impl FnOnce() + Send + 'static) {
     let (tell, told) = std::sync::mpsc::channel();
     let running = thread::spawn(move || {
         run();
         tell.send(()).unwrap();
     });
     let ended = told.recv_timeout(gapless_testkit::wait::PATIENCE);
-    assert_ne!(ended, Err(std::sync::mpsc::RecvTimeoutError::Timeout), "it waits for its own lock");
+    assert_ne!(ended, Err(std::sync::mpsc::RecvTimeoutError::Timeout), "deadlock on its own lock");
     running.join().unwrap();
 }
 
-/// A task that does something when nothing knows it any more.
+/// A task that runs a function when it is dropped.
 struct Last(Box<dyn Fn() + Send + Sync>);
 
 impl std::task::Wake for Last {
@@ -672,9 +673,9 @@ fn last(run: impl Fn() + Send + Sync + 'static) -> std::task::Waker {
 }
 
 #[test]
-fn a_task_that_is_replaced_goes_without_a_lock() {
+fn replaced_task_drops_without_a_lock() {
     let noop = || std::task::Context::from_waker(std::task::Waker::noop());
-    not_stuck(move || {
+    run_without_deadlock(move || {
         let table = table(1, 64);
         let (copy, mut call, taken) = claimed(&table);
         let (closing, number) = (Arc::clone(&table), copy.number);
@@ -687,7 +688,7 @@ fn a_task_that_is_replaced_goes_without_a_lock() {
         drop((call, taken));
         copy.end();
     });
-    not_stuck(|| {
+    run_without_deadlock(|| {
         let table = table(1, 64);
         let copy = TestCopy::start(&table, 0, false, increment());
         let one_way = RemoteOffer { one_way: true, ..timeout_in(20_000) };
@@ -701,7 +702,7 @@ fn a_task_that_is_replaced_goes_without_a_lock() {
         table.want_change(std::task::Waker::noop(), &mut second);
         copy.end();
     });
-    not_stuck(move || {
+    run_without_deadlock(move || {
         let table = table(1, 64);
         let copy = TestCopy::start(&table, 0, false, increment());
         let mut puller = Puller::new(Arc::clone(&copy.served));
@@ -714,9 +715,9 @@ fn a_task_that_is_replaced_goes_without_a_lock() {
     });
 }
 
-/// There is always more for it to do.
+/// There is always more work for it.
 #[test]
-fn a_task_with_enough_to_do_lets_others_run() {
+fn busy_task_yields_to_others() {
     let table = table(128, 8);
     let copy = TestCopy::start(&table, 0, false, increment());
     let woken = Arc::<WakeCount>::default();
@@ -742,16 +743,16 @@ fn a_task_with_enough_to_do_lets_others_run() {
     copy.end();
 }
 
-/// What a type of the application does to write a request anew may take its time, and call.
+/// The application's code for rewriting a request may be slow, and may call.
 #[test]
-fn requests_are_written_anew_without_the_lock() {
+fn requests_are_rewritten_unlocked() {
     static TABLE: std::sync::OnceLock<Arc<RouteTable>> = std::sync::OnceLock::new();
     fn rewrite((from, to): (u64, u64), payload: &[u8]) -> Result<Vec<u8>, crate::MessageError> {
         assert_eq!((from, to, payload), (7, 8, &b"old"[..]));
         assert_eq!(TABLE.get().unwrap().open_copies().len(), 1);
         Ok(b"new".to_vec())
     }
-    not_stuck(|| {
+    run_without_deadlock(|| {
         let shape = CallTableShape::new(1, 100).unwrap();
         let table = Arc::new(RouteTable::create("test.route".into(), shape, (7, rewrite), &Shown::nowhere()).unwrap());
         let table = TABLE.get_or_init(|| table);
@@ -760,9 +761,9 @@ fn requests_are_written_anew_without_the_lock() {
         offer.header.fingerprint = 7;
         Attempt::start(table, offer, &[], b"old").unwrap().leave();
         table.set_request_fingerprint(8);
-        // Others look meanwhile.
+        // Other threads look meanwhile.
         assert_eq!(Attempt::start(table, timeout_in(20_000), &[], b"x").unwrap_err(), NotOffered::Full);
-        assert!(!table.has_ended(), "it waits to be written anew");
+        assert!(!table.has_ended(), "it waits to be rewritten");
         assert!(table.give_notices());
         let claimed = Puller::new(Arc::clone(&copy.served)).take().unwrap();
         let (mut headers, mut payload) = (Vec::new(), Vec::new());

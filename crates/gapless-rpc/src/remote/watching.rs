@@ -100,7 +100,7 @@ mod tests {
     use gapless_testkit::wake_count::WakeCount;
 
     #[test]
-    fn who_waits_is_woken_once_when_its_own_call_is_withdrawn() {
+    fn withdrawal_wakes_its_watcher_once() {
         let table = CallTable::create(CallTableShape::new(2, 0).unwrap()).unwrap();
         let mut rings = OfferRings::new(table.shape());
         (0..2).for_each(|slot| rings.offer(&table, 0, slot, 1, (0, false)));

@@ -204,7 +204,7 @@ mod tests {
     use gapless_testkit::wait::until;
 
     #[test]
-    fn a_worker_that_spins_sleeps_while_its_route_is_suspended() {
+    fn suspended_worker_stops_spinning() {
         for waiting in [Waiting::Spin, Waiting::SpinFor(Duration::MAX)] {
             let eventfd = gapless_agent::wake_fd::create().unwrap();
             let served = Arc::new(ServedCallers::new(Bell::create().unwrap(), eventfd));

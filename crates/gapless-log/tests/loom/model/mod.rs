@@ -1,7 +1,6 @@
-//! What the loom tests share: how far they search, and frames of one line whose last word says which
-//! one they are.
+//! Shared by the loom tests: bounds of the search, and frames of one line whose last word is a mark.
 
-/// A frame of one line.
+/// Length of a frame of one line, bytes.
 pub const FRAME_LENGTH: usize = 64;
 
 /// Checks `model` for every interleaving with at most `preemptions` forced switches.

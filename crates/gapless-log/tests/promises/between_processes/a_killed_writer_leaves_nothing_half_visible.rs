@@ -1,4 +1,4 @@
-//! SIGKILL at any moment: the reader sees whole messages, and the next publisher goes on.
+//! SIGKILL at any moment: the reader sees whole messages, and the next publisher continues.
 
 use super::messages::{self, Progress, fragment};
 use super::peer::{Peer, Place, memory};
@@ -15,7 +15,7 @@ fn killed_under_load() {
             writer.leave_to_peer();
             let mut peer = Peer::start("publish for ever", &place, &[("ring", reader.fd())]);
             let mut progress = Progress::default();
-            // A different moment each time: anywhere in a message, the ring full or not.
+            // A different moment each time: anywhere in a message, with the ring full or not.
             while progress.message < 1 + round * 37 {
                 if !progress.take(&mut reader) {
                     peer.wait_a_little();
@@ -24,7 +24,7 @@ fn killed_under_load() {
             peer.kill();
             while progress.take(&mut reader) {}
             assert_eq!(progress.index, 0, "half a message is visible");
-            assert!(!reader.is_writer_closed(), "it had no time for good-byes");
+            assert!(!reader.is_writer_closed(), "it was killed before closing");
             let mut writer = place.reopen("ring", reader.fd()).writer().unwrap();
             let next = progress.message;
             messages::publish(&mut writer, next);
@@ -34,7 +34,7 @@ fn killed_under_load() {
     }
 }
 
-/// The part of the one that is killed under load.
+/// Role of the process that is killed under load.
 pub fn publish_for_ever() {
     let mut writer = memory(0).writer().unwrap();
     for message in 0.. {
@@ -64,8 +64,8 @@ fn killed_between_write_and_publish() {
     }
 }
 
-/// The part of the one that is killed between write and publish: message 0, then a whole and a half
-/// fragment of message 2, which nobody may see.
+/// Role of the process that is killed between write and publish: message 0, then one and a half fragments of message 2,
+/// which must not become visible.
 pub fn stop_in_mid_write() {
     let mut writer = memory(0).writer().unwrap();
     messages::publish(&mut writer, 0);

@@ -1,5 +1,5 @@
-//! A process that writes anything anywhere into its ring, while the other end works: errors and frames
-//! that are none, never a panic or an endless loop.
+//! A process that writes arbitrary words into its ring, while the other end works: errors and invalid frames, never a
+//! panic or an endless loop.
 
 use super::peer::{Peer, Place, memory};
 use gapless_log::{LogError, RingReader, RingWriter, StreamIdentity, ring};
@@ -11,7 +11,7 @@ const CAPACITY: usize = 4096;
 const POLLS: usize = 20_000;
 
 #[test]
-fn the_other_end_gets_errors_and_lives() {
+fn other_end_gets_only_errors() {
     for place in Place::each() {
         let (writer, reader) = ring::create(&place.kind("ring"), CAPACITY, StreamIdentity::default()).unwrap();
         let mut peer = Peer::start("scribble", &place, &[("ring", reader.fd())]);
@@ -20,7 +20,7 @@ fn the_other_end_gets_errors_and_lives() {
         let fd = reading.as_ref().unwrap().fd().try_clone_to_owned().unwrap();
         let mut copy = [0; CAPACITY];
         let mut polls = 0;
-        // Until it has bitten, and then some.
+        // Until a corruption was seen.
         while polls < POLLS || corrupt == 0 {
             polls += 1;
             if polls % 1000 == 0 {
@@ -46,14 +46,14 @@ fn the_other_end_gets_errors_and_lives() {
     }
 }
 
-/// Takes what claims to be a frame, and looks whether it is one.
+/// Takes a claimed frame, and checks it.
 fn read(reader: &mut RingReader, copy: &mut [u8]) -> Result<(), LogError> {
     let Some(length) = reader.next_length()? else {
         return Ok(());
     };
     let copy = &mut copy[..aligned_length(length)];
     reader.copy(copy);
-    // Whatever arrived, it is looked at without a panic; that most of it is no frame is expected.
+    // Parsing must not panic; most of the bytes are expected to be invalid.
     let _ = std::hint::black_box(Frame::parse(copy).and_then(|frame| frame.verify()));
     reader.advance(length);
     reader.release();
@@ -72,7 +72,7 @@ fn write(writer: &mut RingWriter) -> Result<(), LogError> {
     }
 }
 
-/// The mad one's part: plausible and wild words, in the header and in the data.
+/// Role of the faulty process: plausible and arbitrary words, in the header and in the data.
 pub fn scribble() {
     use std::os::unix::fs::FileExt;
     let file = memory(0).file();

@@ -13,7 +13,7 @@ fn round_trips() -> u64 {
     rounds(2_000, 400)
 }
 
-/// So small that it wraps and fills all the time.
+/// Small, so that the ring wraps and fills all the time.
 const CAPACITY: usize = 8192;
 
 #[test]
@@ -35,7 +35,7 @@ fn one_way_with_fragments_in_order() {
     }
 }
 
-/// The publisher's part.
+/// Role of the publisher.
 pub fn publish() {
     let mut writer = memory(0).writer().unwrap();
     for message in 0..messages_in_all() {
@@ -66,7 +66,7 @@ fn back_and_forth() {
     }
 }
 
-/// The echo's part.
+/// Role of the echo.
 pub fn echo() {
     let mut reader = memory(0).reader().unwrap();
     let mut writer = memory(1).writer().unwrap();

@@ -32,7 +32,7 @@ fn while_the_writer_laps_it() {
     }
 }
 
-/// The subscriber's part.
+/// Role of the subscriber.
 pub fn read() {
     let window = memory(0).window().unwrap();
     assert_eq!(window.identity(), IDENTITY);

@@ -1,4 +1,4 @@
-//! Messages whose content follows from their number: of one to three fragments, of any length.
+//! Messages of one to three fragments of any length, with content derived from their number.
 
 use gapless_log::{LogError, RingReader, RingWriter};
 use gapless_testkit::random::Random;
@@ -46,7 +46,7 @@ pub fn publish(writer: &mut RingWriter, message: u64) {
     }
 }
 
-/// What a reader expects next.
+/// Next expected fragment.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Progress {
     pub message: u64,
@@ -54,7 +54,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Takes the next frame if there is one; it must be the one that is due, to the last byte.
+    /// Takes the next frame if there is one; it must be the expected one, to the last byte.
     pub fn take(&mut self, reader: &mut RingReader) -> bool {
         let Some(length) = reader.next_length().unwrap() else {
             return false;

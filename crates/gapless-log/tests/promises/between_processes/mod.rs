@@ -1,5 +1,5 @@
-//! Rings and windows between real processes. Each test starts this very program again as the other
-//! process, with its part in the environment and the memory as a path or an inherited descriptor.
+//! Rings and windows between real processes. Each test starts this program again as the other process, with its role in
+//! the environment and the memory as a path or an inherited descriptor.
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,7 +10,7 @@ mod a_windows_reader_sees_every_frame_or_is_told;
 mod messages;
 mod peer;
 
-/// The other process's entry; in the test run itself it has no part to play.
+/// Entry of the other process; does nothing in the test run itself.
 #[test]
 fn peer_entry() {
     match std::env::var(peer::PART).as_deref() {

@@ -1,4 +1,4 @@
-//! The other process: started, given its memory, watched, and never left behind.
+//! The other process: started, given its memory, watched, and always ended.
 
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, Window};
 use gapless_testkit::process::{Process, this_program};
@@ -7,20 +7,19 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Names the peer's part.
+/// Environment variable with the peer's role.
 pub const PART: &str = "GAPLESS_LOG_PEER";
 const MEMORY: &str = "GAPLESS_LOG_MEMORY";
 
-/// Where the memory between two processes lives.
+/// Backing of the memory between two processes.
 pub enum Place {
-    /// Its descriptor is inherited.
+    /// The descriptor is inherited.
     Shared,
-    /// Its path is told.
+    /// The path is passed.
     File(TempDir),
 }
 
 impl Place {
-    /// Both.
     pub fn each() -> [Self; 2] {
         [Self::Shared, Self::File(TempDir::new().unwrap())]
     }
@@ -32,7 +31,7 @@ impl Place {
         }
     }
 
-    /// The memory behind `fd`, created here as `name`, as another process comes to it.
+    /// The memory of `fd`, created here as `name`, as another process opens it.
     pub fn reopen(&self, name: &str, fd: BorrowedFd<'_>) -> Memory {
         match self {
             Self::Shared => Memory::Shared(rustix::io::dup(fd).unwrap()),
@@ -40,7 +39,7 @@ impl Place {
         }
     }
 
-    /// How the peer finds `fd`, created here as `name`.
+    /// Reference by which the peer finds `fd`, created here as `name`.
     fn tell(&self, name: &str, fd: BorrowedFd<'_>) -> (String, Option<OwnedFd>) {
         match self {
             Self::Shared => {
@@ -52,14 +51,14 @@ impl Place {
     }
 }
 
-/// Another process that plays a part.
+/// Another process with a role.
 pub struct Peer {
     process: Process,
     deadline: Instant,
 }
 
 impl Peer {
-    /// Starts one with the named memories.
+    /// Starts a peer with the named memories.
     pub fn start(part: &str, place: &Place, memories: &[(&str, BorrowedFd<'_>)]) -> Self {
         let told: Vec<_> = memories.iter().map(|(name, fd)| place.tell(name, *fd)).collect();
         let mut command = this_program();
@@ -67,11 +66,11 @@ impl Peer {
         for (number, (how, _)) in told.iter().enumerate() {
             command.env(format!("{MEMORY}_{number}"), how);
         }
-        // A stuck peer fails the test instead of holding it up; a busy machine gets minutes.
+        // A stuck peer fails the test instead of blocking it; a busy machine gets minutes.
         Self { process: Process::start_as(&mut command), deadline: Instant::now() + Duration::from_secs(300) }
     }
 
-    /// While waiting for the peer: gives it the processor, and fails if it is dead or stuck.
+    /// Yields while waiting for the peer, and fails if it is dead or stuck.
     pub fn wait_a_little(&mut self) {
         if let Some(status) = self.process.ended() {
             assert!(status.success(), "the peer ended with {status}");
@@ -80,7 +79,7 @@ impl Peer {
         std::thread::yield_now();
     }
 
-    /// Waits until it is done.
+    /// Waits until the peer has finished.
     pub fn join(mut self) {
         while self.process.ended().is_none() {
             self.wait_a_little();
@@ -88,13 +87,13 @@ impl Peer {
         assert!(self.process.wait().success());
     }
 
-    /// SIGKILL, and it is gone.
+    /// Kills the peer and waits for its end.
     pub fn kill(mut self) {
         self.process.kill();
     }
 }
 
-/// In the peer: memory `number`.
+/// Memory `number`, in the peer.
 pub fn memory(number: usize) -> Memory {
     let how = std::env::var(format!("{MEMORY}_{number}")).unwrap();
     match how.strip_prefix("fd:") {
@@ -104,7 +103,7 @@ pub fn memory(number: usize) -> Memory {
     }
 }
 
-/// Memory that another process has made.
+/// Memory made by another process.
 pub enum Memory {
     Shared(OwnedFd),
     File(std::path::PathBuf),
@@ -132,7 +131,7 @@ impl Memory {
         }
     }
 
-    /// For who writes what it likes.
+    /// The raw file, for a process that writes arbitrary words.
     pub fn file(self) -> std::fs::File {
         match self {
             Self::Shared(fd) => fd.into(),

@@ -1,11 +1,11 @@
-//! Free cursors that start anywhere and are lapped, gating cursors that go away.
+//! Free cursors that start anywhere and are lapped, gating cursors that are dropped.
 
 use super::frames::{frame, marks, write_frame};
 use super::places::Place;
 use super::window::{append, is_full, panics_with, pass};
 use gapless_log::{FreeRead, Scope, WindowOptions};
 
-pub fn a_free_cursor_starts_anywhere(place: &impl Place) {
+pub fn free_cursor_starts_anywhere(place: &impl Place) {
     let (mut writer, mut releaser) = place.options().create(1).unwrap();
     let window = place.reader(&writer);
     for seed in 1..=20 {
@@ -30,7 +30,7 @@ pub fn a_free_cursor_starts_anywhere(place: &impl Place) {
     }
 }
 
-pub fn a_lapped_cursor_is_told_from_where_to_replay(place: &impl Place) {
+pub fn lapped_cursor_gets_replay_sequence(place: &impl Place) {
     let (mut writer, mut releaser) = place.options().create(1).unwrap();
     let window = place.reader(&writer);
     let (mut begun, mut fresh) = (window.free_cursor(1), window.free_cursor(2));
@@ -54,7 +54,7 @@ pub fn a_lapped_cursor_is_told_from_where_to_replay(place: &impl Place) {
     }
 }
 
-pub fn what_an_abandoned_claim_overwrote_is_lost(place: &impl Place) {
+pub fn abandoned_claim_loses_old_frames(place: &impl Place) {
     let (mut writer, mut releaser) = place.options().create(1).unwrap();
     let window = place.reader(&writer);
     for seed in 1..=4 {
@@ -70,8 +70,8 @@ pub fn what_an_abandoned_claim_overwrote_is_lost(place: &impl Place) {
     assert_eq!(window.free_cursor(3).read(&mut copy).unwrap(), FreeRead::Frame(1024));
 }
 
-/// The writer of a window that is not tiny announces ahead: the oldest frames go a little early, none is torn.
-pub fn a_large_window_lets_go_of_a_64th_early(place: &impl Place) {
+/// The writer of a large window announces ahead: the oldest frames are lost a little early, and none is torn.
+pub fn large_window_drops_a_64th_early(place: &impl Place) {
     let capacity = 256 << 10;
     let options = WindowOptions { capacity_bytes: capacity, index_slots: 1024, ..place.options() };
     let (mut writer, mut releaser) = options.create(1).unwrap();
@@ -104,7 +104,7 @@ pub fn a_large_window_lets_go_of_a_64th_early(place: &impl Place) {
     assert!(early <= held / 64, "{early} frames of {held} are gone early");
 }
 
-pub fn an_index_with_fewer_slots_than_frames_says_lapped(place: &impl Place) {
+pub fn small_index_reports_lapped(place: &impl Place) {
     let options = WindowOptions { index_slots: 4, ..place.options() };
     let (mut writer, mut releaser) = options.create(1).unwrap();
     let window = place.reader(&writer);
@@ -122,7 +122,7 @@ pub fn an_index_with_fewer_slots_than_frames_says_lapped(place: &impl Place) {
         assert_eq!(window.free_cursor(sequence).read(&mut copy).unwrap(), FreeRead::Frame(64));
         assert_eq!(marks(&copy), [(sequence, sequence)]);
     }
-    // A reader that goes from frame to frame needs the index only to begin.
+    // A reader that goes from frame to frame needs the index only at the start.
     from_start.seek(4);
     for sequence in 4..=6 {
         assert_eq!(from_start.sequence(), sequence);
@@ -130,7 +130,7 @@ pub fn an_index_with_fewer_slots_than_frames_says_lapped(place: &impl Place) {
     }
 }
 
-pub fn a_free_cursor_before_the_first_frame_is_lapped(place: &impl Place) {
+pub fn cursor_before_first_frame_is_lapped(place: &impl Place) {
     let (mut writer, mut releaser) = place.options().create(100).unwrap();
     let window = place.reader(&writer);
     let mut copy = Vec::new();
@@ -144,7 +144,7 @@ pub fn a_free_cursor_before_the_first_frame_is_lapped(place: &impl Place) {
     assert_eq!(window.free_cursor(100).read(&mut copy).unwrap(), FreeRead::Frame(64));
 }
 
-pub fn a_frame_that_was_cut_is_not_found_through_the_index(place: &impl Place) {
+pub fn truncated_frame_is_not_indexed(place: &impl Place) {
     let options = WindowOptions { index_slots: 4, ..place.options() };
     let (mut writer, mut releaser) = options.create(1).unwrap();
     let window = place.reader(&writer);
@@ -152,7 +152,7 @@ pub fn a_frame_that_was_cut_is_not_found_through_the_index(place: &impl Place) {
     for seed in 2..=5 {
         append(&mut writer, 0, seed).unwrap();
     }
-    // Slot 1 belonged to frame 5, at 256. Now that is in the middle of a payload which looks like frame 1.
+    // Slot 1 belonged to frame 5, at 256. That is now in the middle of a payload which looks like frame 1.
     writer.truncate_after(1).unwrap();
     let space = writer.claim(512).unwrap();
     let length = write_frame(space, 2, 448, 22);
@@ -165,7 +165,7 @@ pub fn a_frame_that_was_cut_is_not_found_through_the_index(place: &impl Place) {
     assert_eq!(window.free_cursor(2).read(&mut copy).unwrap(), FreeRead::Frame(512));
 }
 
-pub fn a_dropped_cursor_holds_nobody_up(place: &impl Place) {
+pub fn dropped_cursor_gates_nothing(place: &impl Place) {
     let (mut writer, mut releaser) = place.options().create(1).unwrap();
     let (left, right) = (writer.gating_cursor(Scope::Released), writer.gating_cursor(Scope::Appended));
     for seed in 1..=4 {
@@ -178,7 +178,7 @@ pub fn a_dropped_cursor_holds_nobody_up(place: &impl Place) {
     append(&mut writer, 0, 5).unwrap();
 }
 
-pub fn a_cursor_cannot_pass_what_it_may_read(place: &impl Place) {
+pub fn cursor_cannot_pass_its_limit(place: &impl Place) {
     let (mut writer, _releaser) = place.options().create(1).unwrap();
     let mut cursor = writer.gating_cursor(Scope::Appended);
     append(&mut writer, 0, 1).unwrap();

@@ -1,4 +1,4 @@
-//! Frames whose payload says who they are.
+//! Frames with a payload derived from their sequence and seed.
 
 use gapless_wire::{Frame, FrameHeader, FrameWriter, aligned_length};
 
@@ -9,7 +9,7 @@ pub fn frame(sequence: u64, payload_length: usize, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Writes such a frame into a claim; its length without padding.
+/// Writes such a frame into a claim; returns its length without padding.
 pub fn write_frame(space: &mut [u8], sequence: u64, payload_length: usize, seed: u64) -> usize {
     let mut writer = FrameWriter::new(space);
     for (number, byte) in writer.payload_mut()[..payload_length].iter_mut().enumerate() {
@@ -18,7 +18,7 @@ pub fn write_frame(space: &mut [u8], sequence: u64, payload_length: usize, seed:
     writer.finish(&FrameHeader { sequence, session: seed, ..FrameHeader::default() }, payload_length)
 }
 
-/// The frames, back to back, in `bytes`: all whole, with good checksums.
+/// Splits `bytes` into frames, all whole, with valid checksums.
 pub fn split(mut bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     while !bytes.is_empty() {

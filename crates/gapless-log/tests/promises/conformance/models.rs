@@ -1,4 +1,4 @@
-//! Random histories, beside a queue that does the same without a ring.
+//! Random histories, compared with a queue model.
 
 use super::frames::{frame, marks};
 use super::places::Place;
@@ -14,7 +14,7 @@ fn check<S: Strategy>(strategy: S, test: impl Fn(S::Value) -> Result<(), TestCas
         failure_persistence: None,
         ..Config::default()
     };
-    // The message holds the smallest history that fails.
+    // The message has the smallest failing history.
     if let Err(error) = TestRunner::new(config).run(&strategy, test) {
         panic!("{error}");
     }
@@ -41,7 +41,7 @@ fn ring_step() -> impl Strategy<Value = RingStep> {
     ]
 }
 
-pub fn a_ring_is_a_queue(place: &impl Place) {
+pub fn ring_models_a_queue(place: &impl Place) {
     check(prop::collection::vec(ring_step(), 1..200), |steps| {
         let (mut writer, mut reader) = place.ring();
         let (mut committed, mut published) = (VecDeque::new(), VecDeque::new());
@@ -116,16 +116,16 @@ fn window_step() -> impl Strategy<Value = WindowStep> {
     ]
 }
 
-/// The window as a list of all frames there ever were; sequence n is at n - 1.
+/// Model of the window: a list of all frames ever appended; sequence n is at n - 1.
 #[derive(Default)]
 struct History {
     frames: Vec<Vec<u8>>,
     published: usize,
     released: usize,
-    /// Of each gating cursor.
+    /// Frames consumed by each gating cursor.
     consumed: [usize; 2],
     is_settled: [bool; 2],
-    /// Bytes that were ever written.
+    /// Total bytes ever written.
     claimed: usize,
 }
 
@@ -138,7 +138,7 @@ impl History {
         self.claimed = self.claimed.max(self.bytes(0..self.frames.len()) + length);
     }
 
-    /// Whether a frame of so many bytes finds room.
+    /// Reports whether a frame of this length has room.
     fn has_room(&self, length: usize) -> bool {
         let slowest = self.consumed.iter().copied().fold(self.released, usize::min);
         self.is_settled == [true, true] && self.bytes(slowest..self.frames.len()) + length <= 4096
@@ -148,13 +148,13 @@ impl History {
         self.frames.truncate(sequence);
         if sequence < self.published {
             self.published = sequence;
-            // The second cursor sees released frames only.
+            // The second cursor sees only released frames.
             self.is_settled[0] = false;
         }
     }
 }
 
-pub fn a_window_is_a_queue_with_many_readers(place: &impl Place) {
+pub fn window_models_a_multi_reader_queue(place: &impl Place) {
     check(prop::collection::vec(window_step(), 1..300), |steps| {
         let (mut writer, mut releaser) = place.options().create(1).unwrap();
         let mut cursors = [writer.gating_cursor(Scope::Appended), writer.gating_cursor(Scope::Released)];
@@ -245,8 +245,8 @@ fn poll(
     history.is_settled[number] = true;
     match cursor.available() {
         Ok(bytes) => {
-            prop_assert!(begin <= end, "it was not told");
-            // What is left of an earlier look comes first, alone.
+            prop_assert!(begin <= end, "the truncation was not reported");
+            // The rest of an earlier look comes first, on its own.
             let count = marks(bytes).len();
             prop_assert!(count > 0 || begin == end);
             prop_assert_eq!(bytes, history.frames[begin..begin + count].concat());

@@ -1,4 +1,4 @@
-//! The kinds of memory, and how a second process would come to map them.
+//! Kinds of memory, and how a second process would map them.
 
 use gapless_log::{MemoryKind, RingReader, RingWriter, StreamIdentity, Window, WindowOptions, WindowWriter, ring};
 use rustix::fd::OwnedFd;
@@ -8,22 +8,22 @@ use tempfile::TempDir;
 /// A kind of memory.
 pub trait Place {
     fn new() -> Self;
-    /// For `WindowOptions` and `ring::create`.
+    /// The kind, for `WindowOptions` and `ring::create`.
     fn kind(&self) -> MemoryKind;
-    /// Another end of the ring behind `fd`, over a mapping of its own.
+    /// Opens another writer of the ring in `fd`, with a separate mapping.
     fn reopen_writer(&self, fd: OwnedFd) -> RingWriter {
         RingWriter::open(fd).unwrap()
     }
-    /// As `reopen_writer`.
+    /// Opens another reader of the ring in `fd`, with a separate mapping.
     fn reopen_reader(&self, fd: OwnedFd) -> RingReader {
         RingReader::open(fd).unwrap()
     }
-    /// The window behind `fd`, over a mapping of its own.
+    /// Opens the window in `fd`, with a separate mapping.
     fn reopen_window(&self, fd: OwnedFd) -> Window {
         Window::open(fd).unwrap()
     }
 
-    /// Options of a small window here.
+    /// Options of a small window.
     fn options(&self) -> WindowOptions {
         WindowOptions {
             memory: self.kind(),
@@ -34,12 +34,12 @@ pub trait Place {
         }
     }
 
-    /// A reader's handle, over a mapping of its own.
+    /// A reader's handle, with a separate mapping.
     fn reader(&self, writer: &WindowWriter) -> Window {
         self.reopen_window(writer.window().fd().try_clone_to_owned().unwrap())
     }
 
-    /// Both ends of a small ring, over mappings of their own.
+    /// Both ends of a small ring, with separate mappings.
     fn ring(&self) -> (RingWriter, RingReader) {
         let (writer, reader) = ring::create(&self.kind(), 4096, StreamIdentity::default()).unwrap();
         let again = self.reopen_writer(writer.fd().try_clone_to_owned().unwrap());
@@ -48,7 +48,7 @@ pub trait Place {
     }
 }
 
-/// One mapping, one process.
+/// One mapping in one process.
 pub struct Anonymous;
 
 impl Place for Anonymous {

@@ -8,11 +8,11 @@ use gapless_wire::aligned_length;
 
 fn append(writer: &mut RingWriter, payload_length: usize, seed: u64) -> Result<(), LogError> {
     writer.append(&frame(0, payload_length, seed))?;
-    assert!(!writer.publish(), "nobody sleeps");
+    assert!(!writer.publish(), "the reader is awake");
     Ok(())
 }
 
-/// The seed of the next frame, which the reader passes.
+/// Seed of the next frame, which is consumed.
 fn take(reader: &mut RingReader) -> Option<u64> {
     let length = reader.next_length().unwrap()?;
     let mut copy = vec![0; aligned_length(length)];
@@ -21,7 +21,7 @@ fn take(reader: &mut RingReader) -> Option<u64> {
     Some(marks(&copy)[0].1)
 }
 
-pub fn frames_of_any_length_come_out_as_they_went_in(place: &impl Place) {
+pub fn frames_of_any_length_are_unchanged(place: &impl Place) {
     let (mut writer, mut reader) = place.ring();
     let mut copy = vec![0; 2048];
     for payload_length in 0..=2048 - 64 {
@@ -39,7 +39,7 @@ pub fn frames_of_any_length_come_out_as_they_went_in(place: &impl Place) {
     }
 }
 
-pub fn a_full_ring_takes_no_more_until_the_reader_releases(place: &impl Place) {
+pub fn full_ring_waits_for_a_release(place: &impl Place) {
     let (mut writer, mut reader) = place.ring();
     for seed in 1..=4 {
         append(&mut writer, 960, seed).unwrap();
@@ -58,7 +58,7 @@ pub fn a_full_ring_takes_no_more_until_the_reader_releases(place: &impl Place) {
     assert_eq!(take(&mut reader), None);
 }
 
-pub fn a_frame_longer_than_half_the_ring_is_refused(place: &impl Place) {
+pub fn frame_over_half_the_ring_is_refused(place: &impl Place) {
     let (mut writer, _reader) = place.ring();
     assert_eq!(writer.frame_length_max(), 2048);
     let error = writer.claim(2049).map(|_| ()).unwrap_err();
@@ -66,7 +66,7 @@ pub fn a_frame_longer_than_half_the_ring_is_refused(place: &impl Place) {
     assert_eq!(writer.claim(2048).unwrap().len(), 2048);
 }
 
-pub fn an_abandoned_claim_leaves_no_trace(place: &impl Place) {
+pub fn abandoned_claim_leaves_no_trace(place: &impl Place) {
     let (mut writer, mut reader) = place.ring();
     writer.claim(2000).unwrap().fill(0xff);
     assert!(!writer.publish());
@@ -75,7 +75,7 @@ pub fn an_abandoned_claim_leaves_no_trace(place: &impl Place) {
     assert_eq!((take(&mut reader), take(&mut reader)), (Some(1), None));
 }
 
-pub fn what_is_discarded_is_never_seen(place: &impl Place) {
+pub fn discarded_frames_are_never_seen(place: &impl Place) {
     let (mut writer, mut reader) = place.ring();
     append(&mut writer, 0, 1).unwrap();
     writer.append(&frame(0, 100, 2)).unwrap();
@@ -101,7 +101,7 @@ pub fn fragments_are_seen_together(place: &impl Place) {
     }
 }
 
-pub fn more_than_was_claimed_cannot_be_committed(place: &impl Place) {
+pub fn commit_beyond_the_claim_panics(place: &impl Place) {
     let (mut writer, mut reader) = place.ring();
     for length in [0, 63, 4097, usize::MAX] {
         assert!(panics_with("was not claimed", || writer.commit(length)));
@@ -110,7 +110,7 @@ pub fn more_than_was_claimed_cannot_be_committed(place: &impl Place) {
     assert_eq!(take(&mut reader), None);
 }
 
-pub fn a_reader_cannot_pass_the_writer(place: &impl Place) {
+pub fn reader_cannot_pass_the_writer(place: &impl Place) {
     let (mut writer, mut reader) = place.ring();
     append(&mut writer, 0, 1).unwrap();
     assert!(panics_with("cannot pass", || reader.advance(64)), "it has not looked yet");
@@ -121,7 +121,7 @@ pub fn a_reader_cannot_pass_the_writer(place: &impl Place) {
     assert_eq!(take(&mut reader), Some(1));
 }
 
-pub fn the_sessions_of_the_next_frames_can_be_looked_at(place: &impl Place) {
+pub fn sessions_of_next_frames_are_peeked(place: &impl Place) {
     let (mut writer, mut reader) = place.ring();
     for (payload_length, session) in [(0, 5), (1, 6), (1900, 7), (0, 8), (0, 9)] {
         append(&mut writer, payload_length, session).unwrap();
@@ -139,7 +139,7 @@ pub fn the_sessions_of_the_next_frames_can_be_looked_at(place: &impl Place) {
     assert_eq!(reader.peek_sessions(&mut [0; 8]), []);
 }
 
-pub fn an_end_that_closes_is_noticed_and_the_rest_can_be_read(place: &impl Place) {
+pub fn closed_ring_can_be_read_to_its_end(place: &impl Place) {
     let (mut writer, mut reader) = place.ring();
     append(&mut writer, 0, 1).unwrap();
     assert!(!reader.is_writer_closed() && !writer.is_reader_closed());
@@ -151,7 +151,7 @@ pub fn an_end_that_closes_is_noticed_and_the_rest_can_be_read(place: &impl Place
     assert!(writer.is_reader_closed());
 }
 
-pub fn an_end_left_to_its_peer_stays_open(place: &impl Place) {
+pub fn end_left_to_its_peer_stays_open(place: &impl Place) {
     let (writer, reader) = place.ring();
     let again = place.reopen_reader(reader.fd().try_clone_to_owned().unwrap());
     reader.leave_to_peer();
@@ -163,7 +163,7 @@ pub fn an_end_left_to_its_peer_stays_open(place: &impl Place) {
     assert!(!reader.is_writer_closed());
 }
 
-pub fn an_end_that_is_opened_again_goes_on_where_it_was(place: &impl Place) {
+pub fn reopened_end_continues(place: &impl Place) {
     let (mut writer, mut reader) = place.ring();
     for seed in 1..=3 {
         append(&mut writer, 0, seed).unwrap();
@@ -181,7 +181,7 @@ pub fn an_end_that_is_opened_again_goes_on_where_it_was(place: &impl Place) {
     assert_eq!(take(&mut reader), None);
 }
 
-pub fn a_reader_that_sleeps_is_reported(place: &impl Place) {
+pub fn sleeping_reader_is_reported(place: &impl Place) {
     let (mut writer, mut reader) = place.ring();
     append(&mut writer, 0, 1).unwrap();
     reader.arm();

@@ -1,4 +1,4 @@
-//! `truncate_after`: what goes, what stays, and who is told.
+//! `truncate_after`: frames cut, frames kept, and cursors notified.
 
 use super::frames::marks;
 use super::places::Place;
@@ -17,7 +17,7 @@ fn consume(cursor: &mut GatingCursor) -> Vec<(u64, u64)> {
     marks
 }
 
-pub fn what_is_behind_the_cut_is_gone(place: &impl Place) {
+pub fn frames_after_the_cut_are_gone(place: &impl Place) {
     let (mut writer, _releaser) = place.options().create(1).unwrap();
     let mut cursor = writer.gating_cursor(Scope::Appended);
     for seed in 1..=4 {
@@ -30,13 +30,13 @@ pub fn what_is_behind_the_cut_is_gone(place: &impl Place) {
     assert_eq!((writer.last_sequence(), writer.tail()), (2, 128));
     let window = place.reader(&writer);
     assert_eq!((window.appended(), window.appended_sequence()), (128, 2));
-    // A cursor before the cut goes on as if nothing had been there.
+    // A cursor before the cut continues normally.
     assert_eq!(consume(&mut cursor), [(1, 1), (2, 2)]);
     append(&mut writer, 8, 33).unwrap();
     assert_eq!(consume(&mut cursor), [(3, 33)]);
 }
 
-pub fn what_is_released_cannot_be_cut(place: &impl Place) {
+pub fn released_frames_cannot_be_cut(place: &impl Place) {
     let (mut writer, mut releaser) = place.options().create(1).unwrap();
     let mut cursor = writer.gating_cursor(Scope::Released);
     pass(&mut writer, &mut releaser, 0, 1);
@@ -49,13 +49,13 @@ pub fn what_is_released_cannot_be_cut(place: &impl Place) {
     }
     writer.truncate_after(2).unwrap();
     assert_eq!(consume(&mut cursor), [(1, 1), (2, 2)]);
-    // It saw nothing that was cut, so nobody waits for it.
+    // It saw no truncated frame, so the writer does not wait for it.
     append(&mut writer, 0, 33).unwrap();
     releaser.release(writer.tail(), 3);
     assert_eq!(consume(&mut cursor), [(3, 33)]);
 }
 
-pub fn what_was_not_published_is_cut_without_a_word(place: &impl Place) {
+pub fn unpublished_frames_are_cut_silently(place: &impl Place) {
     let (mut writer, _releaser) = place.options().create(1).unwrap();
     let mut cursor = writer.gating_cursor(Scope::Appended);
     append(&mut writer, 0, 1).unwrap();
@@ -69,7 +69,7 @@ pub fn what_was_not_published_is_cut_without_a_word(place: &impl Place) {
     assert_eq!(consume(&mut cursor), [(2, 2), (3, 33)]);
 }
 
-pub fn a_cursor_beyond_the_cut_is_told_even_if_the_window_has_grown_again(place: &impl Place) {
+pub fn regrown_window_still_reports_the_cut(place: &impl Place) {
     let (mut writer, _releaser) = place.options().create(1).unwrap();
     let (mut ahead, mut behind) = (writer.gating_cursor(Scope::Appended), writer.gating_cursor(Scope::Appended));
     for seed in 1..=3 {
@@ -88,7 +88,7 @@ pub fn a_cursor_beyond_the_cut_is_told_even_if_the_window_has_grown_again(place:
     assert_eq!(consume(&mut behind), [(2, 22)]);
 }
 
-pub fn a_window_waits_until_its_cursors_know_of_the_cut(place: &impl Place) {
+pub fn window_waits_until_the_cut_is_noted(place: &impl Place) {
     let (mut writer, _releaser) = place.options().create(1).unwrap();
     let mut cursor = writer.gating_cursor(Scope::Appended);
     append(&mut writer, 0, 1).unwrap();
@@ -97,24 +97,24 @@ pub fn a_window_waits_until_its_cursors_know_of_the_cut(place: &impl Place) {
     writer.truncate_after(1).unwrap();
     assert!(is_full(append(&mut writer, 0, 22)), "frame 2 is borrowed");
     assert_eq!(marks(borrowed), [(1, 1), (2, 2)]);
-    // A second cut before the first is known changes nothing.
+    // A second cut before the first was noted changes nothing.
     writer.truncate_after(0).unwrap();
     assert!(is_full(append(&mut writer, 0, 11)));
     cursor.available().unwrap();
     append(&mut writer, 0, 11).unwrap();
     assert_eq!(consume(&mut cursor), [(1, 11)]);
-    // Nor does a cursor that is gone hold anybody up.
+    // A dropped cursor does not block the writer.
     writer.truncate_after(0).unwrap();
     assert!(is_full(append(&mut writer, 0, 12)));
     drop(cursor);
     append(&mut writer, 0, 12).unwrap();
 }
 
-pub fn a_cut_far_behind_the_index_finds_its_frame(place: &impl Place) {
+pub fn cut_before_the_index_finds_its_frame(place: &impl Place) {
     let options = WindowOptions { index_slots: 4, ..place.options() };
     let (mut writer, mut releaser) = options.create(1).unwrap();
     for seed in 1..=40 {
-        // So that the frames behind the cut wrap.
+        // Makes the frames after the cut wrap.
         pass(&mut writer, &mut releaser, 96, seed);
     }
     let mut cursor = writer.gating_cursor(Scope::Appended);

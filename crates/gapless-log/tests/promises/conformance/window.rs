@@ -13,7 +13,7 @@ pub fn pass(writer: &mut WindowWriter, releaser: &mut Releaser, payload_length: 
     releaser.release(writer.tail(), sequence);
 }
 
-/// Appends and publishes, and no more.
+/// Appends and publishes a frame, without a release.
 pub fn append(writer: &mut WindowWriter, payload_length: usize, seed: u64) -> Result<(), LogError> {
     let sequence = writer.last_sequence() + 1;
     writer.append(&frame(sequence, payload_length, seed), sequence)?;
@@ -25,20 +25,20 @@ pub fn is_full(result: Result<(), LogError>) -> bool {
     matches!(result, Err(LogError::Full { .. }))
 }
 
-/// Whether this panics with a message that holds `part`.
+/// Reports whether `action` panics with a message that contains `part`.
 pub fn panics_with(part: &str, action: impl FnOnce()) -> bool {
     let payload = catch_unwind(AssertUnwindSafe(action)).expect_err("it did not panic");
     let message = payload.downcast_ref::<String>().map(String::as_str).or(payload.downcast_ref::<&str>().copied());
     message.unwrap_or_default().contains(part)
 }
 
-pub fn frames_of_any_length_come_out_as_they_went_in(place: &impl Place) {
+pub fn frames_of_any_length_are_unchanged(place: &impl Place) {
     let (mut writer, mut releaser) = place.options().create(1).unwrap();
     let window = place.reader(&writer);
     let mut gating = writer.gating_cursor(Scope::Released);
     let mut free = window.free_cursor(1);
     let mut copy = Vec::new();
-    // Every payload length that fits, so the window wraps many times and at every offset.
+    // Every payload length that fits, so that the window wraps many times and at every offset.
     for payload_length in 0..=2048 - 64 {
         let sequence = writer.last_sequence() + 1;
         let space = writer.claim(64 + payload_length).unwrap();
@@ -57,7 +57,7 @@ pub fn frames_of_any_length_come_out_as_they_went_in(place: &impl Place) {
     }
 }
 
-pub fn a_window_waits_for_its_slowest_cursor(place: &impl Place) {
+pub fn window_waits_for_slowest_cursor(place: &impl Place) {
     let (mut writer, mut releaser) = place.options().create(1).unwrap();
     let mut fast = writer.gating_cursor(Scope::Appended);
     let mut slow = writer.gating_cursor(Scope::Released);
@@ -70,7 +70,7 @@ pub fn a_window_waits_for_its_slowest_cursor(place: &impl Place) {
     let error = append(&mut writer, 0, 1).unwrap_err();
     assert!(matches!(error, LogError::Full { needed_bytes: 64, lag_bytes: 4096, capacity_bytes: 4096 }), "{error}");
     assert_eq!(slow.available().unwrap().len(), 4096);
-    // Passed, but quietly: still not the writer's.
+    // Passed quietly: not yet released to the writer.
     slow.advance_quietly(1024);
     assert!(is_full(append(&mut writer, 0, 1)));
     slow.advance(0);
@@ -80,7 +80,7 @@ pub fn a_window_waits_for_its_slowest_cursor(place: &impl Place) {
     assert_eq!(marks(slow.available().unwrap()), [(2, 1), (3, 1), (4, 1)]);
 }
 
-pub fn frames_that_are_not_released_are_never_overwritten(place: &impl Place) {
+pub fn unreleased_frames_are_kept(place: &impl Place) {
     let (mut writer, mut releaser) = place.options().create(1).unwrap();
     for _ in 0..4 {
         append(&mut writer, 960, 1).unwrap();
@@ -91,7 +91,7 @@ pub fn frames_that_are_not_released_are_never_overwritten(place: &impl Place) {
     assert!(is_full(append(&mut writer, 0, 1)));
 }
 
-pub fn a_frame_that_is_too_long_is_refused(place: &impl Place) {
+pub fn too_long_frame_is_refused(place: &impl Place) {
     let options = WindowOptions { frame_length_max: 1000, ..place.options() };
     let (mut writer, _releaser) = options.create(1).unwrap();
     assert_eq!(writer.frame_length_max(), 1000);
@@ -100,7 +100,7 @@ pub fn a_frame_that_is_too_long_is_refused(place: &impl Place) {
     assert_eq!(writer.claim(1000).unwrap().len(), 1000);
 }
 
-pub fn an_abandoned_claim_leaves_no_trace(place: &impl Place) {
+pub fn abandoned_claim_leaves_no_trace(place: &impl Place) {
     let (mut writer, _releaser) = place.options().create(1).unwrap();
     let mut cursor = writer.gating_cursor(Scope::Appended);
     writer.claim(2000).unwrap().fill(0xff);
@@ -110,7 +110,7 @@ pub fn an_abandoned_claim_leaves_no_trace(place: &impl Place) {
     assert_eq!(marks(cursor.available().unwrap()), [(1, 1)]);
 }
 
-pub fn what_is_committed_is_seen_when_it_is_published(place: &impl Place) {
+pub fn committed_frame_appears_on_publish(place: &impl Place) {
     let (mut writer, _releaser) = place.options().create(1).unwrap();
     let mut cursor = writer.gating_cursor(Scope::Appended);
     for sequence in 1..=3 {
@@ -127,7 +127,7 @@ pub fn what_is_committed_is_seen_when_it_is_published(place: &impl Place) {
     }
 }
 
-pub fn a_released_cursor_sees_what_is_released(place: &impl Place) {
+pub fn released_cursor_sees_released_frames(place: &impl Place) {
     let (mut writer, mut releaser) = place.options().create(1).unwrap();
     let window = place.reader(&writer);
     let mut gating = writer.gating_cursor(Scope::Released);
@@ -145,7 +145,7 @@ pub fn a_released_cursor_sees_what_is_released(place: &impl Place) {
     assert_eq!((window.released(), window.released_sequence(), window.appended_sequence()), (64, 1, 2));
 }
 
-pub fn a_new_cursor_starts_where_its_scope_ends(place: &impl Place) {
+pub fn new_cursor_starts_at_scope_end(place: &impl Place) {
     let (mut writer, mut releaser) = place.options().create(1).unwrap();
     pass(&mut writer, &mut releaser, 0, 1);
     append(&mut writer, 0, 2).unwrap();
@@ -160,7 +160,7 @@ pub fn a_new_cursor_starts_where_its_scope_ends(place: &impl Place) {
     assert_eq!(marks(appended.available().unwrap()), [(3, 3)]);
 }
 
-pub fn a_sequence_out_of_turn_cannot_be_committed(place: &impl Place) {
+pub fn out_of_order_commit_panics(place: &impl Place) {
     let (mut writer, _releaser) = place.options().create(5).unwrap();
     assert_eq!(writer.last_sequence(), 4);
     for sequence in [4, 6] {
@@ -172,7 +172,7 @@ pub fn a_sequence_out_of_turn_cannot_be_committed(place: &impl Place) {
     assert_eq!(writer.last_sequence(), 5);
 }
 
-pub fn more_than_was_claimed_cannot_be_committed(place: &impl Place) {
+pub fn commit_beyond_the_claim_panics(place: &impl Place) {
     let (mut writer, _releaser) = place.options().create(1).unwrap();
     writer.claim(128).unwrap();
     for length in [0, 63, 136, usize::MAX] {
@@ -182,7 +182,7 @@ pub fn more_than_was_claimed_cannot_be_committed(place: &impl Place) {
     assert!(panics_with("was not claimed", || writer.commit(128, 2)));
 }
 
-pub fn a_frame_that_was_not_appended_cannot_be_released(place: &impl Place) {
+pub fn release_beyond_appended_panics(place: &impl Place) {
     let (mut writer, mut releaser) = place.options().create(1).unwrap();
     writer.append(&frame(1, 0, 0), 1).unwrap();
     assert!(panics_with("must lie between 0 and appended 0", || releaser.release(64, 1)));
@@ -190,13 +190,13 @@ pub fn a_frame_that_was_not_appended_cannot_be_released(place: &impl Place) {
     releaser.release(64, 1);
 }
 
-pub fn a_release_cannot_be_withdrawn(place: &impl Place) {
+pub fn release_cannot_go_back(place: &impl Place) {
     let (mut writer, mut releaser) = place.options().create(1).unwrap();
     pass(&mut writer, &mut releaser, 0, 0);
     assert!(panics_with("must lie between 64", || releaser.release(0, 0)));
 }
 
-pub fn sizes_that_no_window_can_have_are_refused(place: &impl Place) {
+pub fn invalid_sizes_are_refused(place: &impl Place) {
     let good = place.options();
     for capacity_bytes in [0, 2048, 4097, 1 << 37] {
         let error = WindowOptions { capacity_bytes, frame_length_max: 64, ..good.clone() }.create(1).err().unwrap();
@@ -213,7 +213,7 @@ pub fn sizes_that_no_window_can_have_are_refused(place: &impl Place) {
     assert!(panics_with("sequences start at 1", || drop(good.create(0))));
 }
 
-pub fn a_windows_identity_is_that_of_its_stream(place: &impl Place) {
+pub fn window_has_its_streams_identity(place: &impl Place) {
     let (writer, _releaser) = place.options().create(1).unwrap();
     assert_eq!(place.reader(&writer).identity(), place.options().identity);
 }

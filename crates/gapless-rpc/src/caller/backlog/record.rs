@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_read_as_it_was_written_and_nothing_shorter() {
+    fn record_survives_a_round_trip() {
         let line = Arc::new(BacklogLine::default());
         let header = RequestHeader { class: 1, key: 7, deadline_ns: 9, trace_id: 11, ..RequestHeader::default() };
         for (retry, affinity) in [(Retry::Never, None), (Retry::NotBegun, Some(7)), (Retry::Always, Some(0))] {

@@ -1,4 +1,4 @@
-//! A call in each of its states: answered, cancelled, too late; blocking, polled, as a future, with a callback.
+//! A call in each of its states: answered, cancelled, expired; blocking, polled, as a future, with a callback.
 
 use super::*;
 use crate::local::Deadlines;
@@ -17,7 +17,7 @@ fn poll<T: Future + Unpin>(future: &mut T, count: &Arc<WakeCount>) -> Poll<T::Ou
 }
 
 #[test]
-fn what_is_cancelled_before_it_begins_never_begins() {
+fn cancelled_call_never_begins() {
     let route = route();
     let mut worker = route.worker().unwrap();
     drop(call(&route, 1));
@@ -31,7 +31,7 @@ fn what_is_cancelled_before_it_begins_never_begins() {
 }
 
 #[test]
-fn what_is_cancelled_after_it_has_begun_reads_so_in_its_handler() {
+fn handler_sees_late_cancellation() {
     let route = route();
     let mut worker = route.worker().unwrap();
     let called = call(&route, 1);
@@ -39,12 +39,12 @@ fn what_is_cancelled_after_it_has_begun_reads_so_in_its_handler() {
     assert!(called.has_begun() && !incoming.context.is_cancelled());
     assert!(called.cancel());
     assert!(incoming.context.is_cancelled());
-    // The late answer disturbs nobody.
+    // A late answer is ignored.
     incoming.answer.reply(2);
 }
 
 #[test]
-fn an_answer_can_be_polled_and_is_given_once() {
+fn polled_answer_is_given_once() {
     let route = route();
     let mut worker = route.worker().unwrap();
     let mut called = call(&route, 1);
@@ -57,7 +57,7 @@ fn an_answer_can_be_polled_and_is_given_once() {
 }
 
 #[test]
-fn of_two_wakers_the_last_is_woken_once() {
+fn only_the_last_waker_is_woken() {
     let route = route();
     let mut worker = route.worker().unwrap();
     let mut called = call(&route, 1);
@@ -67,13 +67,13 @@ fn of_two_wakers_the_last_is_woken_once() {
     assert!(poll(&mut called, &second).is_pending());
     next(&mut worker).answer.reply(2);
     assert_eq!((first.count(), second.count()), (0, 1));
-    // The replaced waker is let go.
+    // The replaced waker was dropped.
     assert_eq!(Arc::strong_count(&first), 1);
     assert_eq!(poll(&mut called, &first), Poll::Ready(Ok(2)));
 }
 
 #[test]
-fn a_dropped_future_lets_go_of_its_waker() {
+fn dropped_future_drops_its_waker() {
     let route = route();
     let count = Arc::new(WakeCount::default());
     let mut called = route.call(1, Offer::default().with_timeout(Duration::from_secs(3600))).unwrap();
@@ -84,7 +84,7 @@ fn a_dropped_future_lets_go_of_its_waker() {
 }
 
 #[test]
-fn a_blocking_caller_knows_whether_it_had_begun_when_its_time_is_over() {
+fn timeout_reports_whether_it_began() {
     let route = route();
     let mut worker = route.worker().unwrap();
     for begins in [false, true] {
@@ -102,7 +102,7 @@ fn a_blocking_caller_knows_whether_it_had_begun_when_its_time_is_over() {
 }
 
 #[test]
-fn what_is_late_in_the_queue_does_not_begin_and_ends_without_its_caller() {
+fn expired_request_does_not_begin() {
     let route = route();
     let mut worker = route.worker().unwrap();
     let late = Offer::default().with_deadline(monotonic_ns(), Duration::from_millis(1));
@@ -132,7 +132,7 @@ fn a_futures_time_ends_by_itself() {
 }
 
 #[test]
-fn a_callback_is_called_once_whoever_is_first() {
+fn callback_runs_once() {
     let route = route();
     let mut worker = route.worker().unwrap();
     let told = Arc::new(Mutex::new(Vec::new()));
@@ -143,18 +143,18 @@ fn a_callback_is_called_once_whoever_is_first() {
     // The answer comes later.
     tell(call(&route, 1));
     next(&mut worker).answer.reply(11);
-    // It is there already.
+    // Answered already.
     let called = call(&route, 2);
     next(&mut worker).answer.reply(22);
     tell(called);
     assert_eq!(*told.lock().unwrap(), [Ok(11), Ok(22)]);
-    // Its time is over first.
+    // Expired first.
     tell(route.call(3, Offer::default().with_timeout(Duration::from_millis(20))).unwrap());
     let incoming = next(&mut worker);
     wait::until("the end of its time", || told.lock().unwrap().len() == 3);
     assert!(matches!(told.lock().unwrap()[2], Err(CallError::TimedOut { begun: true, .. })));
     incoming.answer.reply(33);
-    // Nobody answers.
+    // Never answered.
     tell(call(&route, 4));
     drop(next(&mut worker));
     assert!(matches!(told.lock().unwrap()[3], Err(CallError::Unknown { .. })));
@@ -162,7 +162,7 @@ fn a_callback_is_called_once_whoever_is_first() {
 }
 
 #[test]
-fn calls_that_are_over_leave_no_deadline_behind() {
+fn ended_calls_leave_no_deadline() {
     let deadlines = Arc::new(Deadlines::new(|| {}));
     let options = LocalOptions { deadlines: Arc::clone(&deadlines), ..LocalOptions::default() };
     let route = Route::new("test", options).unwrap();
@@ -203,9 +203,9 @@ fn the_context_says_what_travelled() {
     assert!(context.remaining().unwrap() <= Duration::from_secs(5));
 }
 
-/// Of a worker that begins and a caller that gives up exactly one is first, and both know which.
+/// When a worker begins and a caller gives up, exactly one is first, and both know which.
 #[test]
-fn whoever_is_first_both_sides_agree_whether_it_began() {
+fn both_sides_agree_whether_it_began() {
     let mut random = Random::seeded();
     let route = route();
     let begun = Arc::new(AtomicUsize::new(0));
@@ -238,9 +238,9 @@ fn whoever_is_first_both_sides_agree_whether_it_began() {
     assert_eq!(begun.load(Ordering::SeqCst), known);
 }
 
-/// Deadlines that fall together with answers: one outcome each, and never a hang.
+/// Deadlines that coincide with answers: one outcome each, and never a hang.
 #[test]
-fn answers_and_ends_of_time_at_once_give_one_outcome() {
+fn answer_and_timeout_race_has_one_end() {
     let mut random = Random::seeded();
     let route = route();
     let serving: Vec<_> = (0..2).map(|_| serve(&route, plus_one)).collect();

@@ -6,7 +6,7 @@ use gapless_testkit::random::Random;
 use std::time::Duration;
 
 #[test]
-fn thousands_of_tasks_call_thousands_of_tasks() {
+fn thousands_of_tasks_call_each_other() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let route = route();
     for _ in 0..3_000 {
@@ -42,7 +42,7 @@ fn thousands_of_tasks_call_thousands_of_tasks() {
 }
 
 #[test]
-fn hundreds_of_threads_call_hundreds_of_threads() {
+fn hundreds_of_threads_call() {
     let route = route();
     let serving: Vec<_> = (0..200).map(|_| serve(&route, plus_one)).collect();
     let callers: Vec<_> = (0..200_u64)
@@ -60,13 +60,13 @@ fn hundreds_of_threads_call_hundreds_of_threads() {
     assert_eq!(serving.into_iter().map(|thread| thread.join().unwrap()).sum::<u64>(), 20_000);
 }
 
-/// Threads and tasks side by side, which come, go, cancel, panic and are late: each call has one outcome, and none hangs.
+/// Threads and tasks together, which come, go, cancel, panic and expire: each call has one outcome, and none hangs.
 #[test]
-fn in_a_crowd_that_comes_and_goes_each_call_has_one_outcome() {
+fn calls_end_once_as_workers_churn() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let route = route();
     let seed = gapless_testkit::random::printed_seed();
-    // One that stays, so that the route does.
+    // One worker stays, which keeps the route open.
     let staying = serve(&route, plus_one);
     for number in 0..40 {
         let route = route.clone();

@@ -1,4 +1,4 @@
-//! Handlers that panic, forget and refuse, and executors that are dropped.
+//! Handlers that panic, refuse and forget to answer, and executors that are dropped.
 
 use super::*;
 use crate::outcome::{CallError, Refusal};
@@ -7,7 +7,7 @@ use std::future::Future;
 use std::time::Duration;
 
 #[test]
-fn a_panic_is_the_callers_outcome_and_the_worker_goes_on() {
+fn worker_survives_handler_panic() {
     let route = route();
     let serving = serve(&route, |request, _| {
         assert!(request % 2 == 0, "{request} is odd");
@@ -26,7 +26,7 @@ fn a_panic_is_the_callers_outcome_and_the_worker_goes_on() {
 }
 
 #[test]
-fn a_task_that_panics_before_or_after_it_waited_is_no_different() {
+fn async_handler_panic_ends_its_call() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let route = route();
     let mut worker = route.worker().unwrap();
@@ -53,7 +53,7 @@ fn a_task_that_panics_before_or_after_it_waited_is_no_different() {
 }
 
 #[test]
-fn an_answer_that_is_forgotten_is_unknown_and_one_that_unwinds_says_so() {
+fn dropped_answer_is_unknown_or_panic() {
     let route = route();
     let mut worker = route.worker().unwrap();
     let called = call(&route, 1);
@@ -68,12 +68,12 @@ fn an_answer_that_is_forgotten_is_unknown_and_one_that_unwinds_says_so() {
     });
     assert!(died.join().is_err());
     assert!(matches!(called.wait(Waiting::Park), Err(CallError::Panicked { .. })));
-    // It was the last worker.
+    // This was the last worker.
     assert!(matches!(route.call(3, Offer::default()).unwrap_err().error, CallError::NoRoute { .. }));
 }
 
 #[test]
-fn a_refusal_carries_the_applications_code() {
+fn refusal_carries_its_code() {
     let route = route();
     let serving = serve(&route, |request, _| Err(Refusal::new(request as u32, "no").into()));
     let refused = CallError::Refused { route: "test".to_owned(), refusal: Refusal::new(7, "no") };
@@ -82,9 +82,9 @@ fn a_refusal_carries_the_applications_code() {
     serving.join().unwrap();
 }
 
-/// What has begun is unknown, what waits has not begun, and nobody hangs.
+/// Begun calls end as unknown, queued ones as not begun, and none hangs.
 #[test]
-fn an_executor_that_is_dropped_leaves_no_call_without_an_outcome() {
+fn dropped_executor_ends_its_calls() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let route = route();
     for _ in 0..10 {
@@ -103,9 +103,9 @@ fn an_executor_that_is_dropped_leaves_no_call_without_an_outcome() {
     assert_eq!(outcomes.iter().filter(|error| matches!(error, CallError::NotBegun { .. })).count(), 90);
 }
 
-/// A task that was woken for a request and dropped before it ran hands the wake-up on.
+/// A task that was woken for a request and dropped before it ran passes the wake-up on.
 #[test]
-fn a_wake_up_is_not_lost_with_the_task_that_got_it() {
+fn dropped_task_passes_wake_up_on() {
     for drops_worker in [true, false] {
         let route = route();
         let counts: Vec<_> = (0..2).map(|_| Arc::new(WakeCount::default())).collect();
@@ -131,7 +131,7 @@ fn a_wake_up_is_not_lost_with_the_task_that_got_it() {
 }
 
 #[test]
-fn a_dropped_wait_for_work_is_woken_for_nothing_more() {
+fn dropped_wait_is_not_woken_again() {
     let route = route();
     let mut worker = route.worker().unwrap();
     let count = Arc::new(WakeCount::default());

@@ -1,4 +1,4 @@
-//! Forwarding: the value goes on, the caller waits for the last, and nothing is lost on the way.
+//! Forwarding: the value goes on, the caller waits for the last route, and nothing is lost on the way.
 
 use super::*;
 use crate::local::{Forwarded, Forwarding, HOPS_MAX};
@@ -33,7 +33,7 @@ fn get(routes: &Routes, name: &str) -> Route {
 }
 
 #[test]
-fn a_forwarded_request_is_answered_by_the_last() {
+fn last_route_answers_a_forward() {
     let routes = routes(&["front", "back"]);
     let front = serve(&get(&routes, "front"), |_, context| Err(context.forward("back")));
     let back = serve(&get(&routes, "back"), |request, context| {
@@ -43,7 +43,7 @@ fn a_forwarded_request_is_answered_by_the_last() {
     for request in 0..100 {
         assert_eq!(call(&get(&routes, "front"), request).wait(Waiting::Park), Ok(request + 1));
     }
-    // A send goes on, too.
+    // One-way requests are forwarded, too.
     get(&routes, "front").send(1, Offer::default()).unwrap();
     get(&routes, "front").drain();
     assert_eq!(front.join().unwrap(), 101);
@@ -52,7 +52,7 @@ fn a_forwarded_request_is_answered_by_the_last() {
 }
 
 #[test]
-fn a_circle_ends_after_so_many_hops() {
+fn circular_forward_ends() {
     let routes = routes(&["round"]);
     let round = serve(&get(&routes, "round"), |_, context| Err(context.forward("round")));
     let Err(CallError::Refused { refusal, .. }) = call(&get(&routes, "round"), 1).wait(Waiting::Park) else { panic!() };
@@ -62,20 +62,20 @@ fn a_circle_ends_after_so_many_hops() {
 }
 
 #[test]
-fn to_nowhere_is_unknown_because_a_handler_had_begun() {
+fn forward_to_nowhere_is_unknown() {
     let routes = routes(&["front", "back"]);
     let front = serve(&get(&routes, "front"), |_, context| Err(context.forward("nowhere")));
     assert!(matches!(call(&get(&routes, "front"), 1).wait(Waiting::Park), Err(CallError::Unknown { .. })));
     get(&routes, "front").drain();
     front.join().unwrap();
-    // So is one that waited at the second route when that ended.
+    // A request queued at the second route ends as unknown with that route, too.
     let called = waiting_at(&get(&routes, "back"));
     get(&routes, "back").withdraw();
     let error = called.wait(Waiting::Park).unwrap_err();
     assert!(matches!(error, CallError::Unknown { .. }) && !error.has_not_begun());
 }
 
-/// A call that has been forwarded to the back and waits there.
+/// A call that was forwarded to `back` and is queued there.
 fn waiting_at(back: &Route) -> crate::local::LocalCall<u64> {
     let back = back.clone();
     let hook = move |forwarded| assert!(back.adopt(forwarded).is_ok());
@@ -84,13 +84,13 @@ fn waiting_at(back: &Route) -> crate::local::LocalCall<u64> {
     let mut worker = front.worker().unwrap();
     let called = call(&front, 1);
     let incoming = next(&mut worker);
-    // The handler gives the value back: nothing is cloned.
+    // The handler returns the value, so nothing is cloned.
     incoming.answer.forward("back", incoming.request);
     called
 }
 
 #[test]
-fn without_a_kept_request_or_a_hook_it_is_a_mistake_of_the_program() {
+fn forward_without_a_hook_is_an_error() {
     let route = route();
     let serving = serve(&route, |_, context| Err(context.forward("back")));
     let error = call(&route, 1).wait(Waiting::Park).unwrap_err();

@@ -1,4 +1,4 @@
-//! Attacks on the whole of a route inside one process.
+//! Adversarial tests of a whole route inside one process.
 
 mod calls;
 mod crowds;
@@ -31,7 +31,7 @@ fn next(worker: &mut Worker) -> Incoming<u64, u64> {
     worker.try_next().expect("a request waits")
 }
 
-/// A thread that serves until the route ends, and says how many.
+/// Starts a thread that serves until the route ends, and returns the number of requests.
 fn serve(route: &Route, handler: fn(u64, CallContext) -> Result<u64, Rejection>) -> JoinHandle<u64> {
     let mut worker = route.worker().unwrap();
     std::thread::spawn(move || {

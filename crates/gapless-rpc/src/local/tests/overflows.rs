@@ -1,4 +1,4 @@
-//! The seam of the overflow: order, limits, what is not ready, what is lost.
+//! The interface of the overflow: order, limits, delayed and lost requests.
 
 use super::*;
 use crate::local::{ByteQueues, EncodedOverflow};
@@ -11,7 +11,8 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A request that can be encoded, if it is not the greatest. [`UNREADABLE`] panics when it is decoded, [`UNWRITABLE`] when encoded.
+/// A request that can be encoded, except for the greatest. [`UNREADABLE`] panics when it is decoded, [`UNWRITABLE`]
+/// when encoded.
 #[derive(Debug, PartialEq, Eq)]
 struct Number(u64);
 
@@ -62,11 +63,11 @@ impl Message for Number {
     }
 }
 
-/// In place of a disk.
+/// Substitute for a disk.
 #[derive(Default)]
 struct Disk {
     queues: [VecDeque<Vec<u8>>; 4],
-    /// Of each class.
+    /// Limit of each class.
     length_max: usize,
     is_slow: bool,
     most: usize,
@@ -104,7 +105,7 @@ fn overflowing(queue_max: usize, length_max: usize) -> (Route, SharedDisk) {
 }
 
 #[test]
-fn what_overflows_comes_back_in_order_and_is_answered() {
+fn overflow_keeps_order() {
     let (route, disk) = overflowing(4, 1_000);
     let calls: Vec<_> = (0..500).map(|request| call(&route, request)).collect();
     assert_eq!(route.queued(), (4, 496));
@@ -121,7 +122,7 @@ fn what_overflows_comes_back_in_order_and_is_answered() {
 }
 
 #[test]
-fn a_full_disk_and_what_cannot_be_encoded_are_busy_with_the_reason() {
+fn full_disk_is_busy_with_reason() {
     let (route, _disk) = overflowing(1, 2);
     (0..3).for_each(|request| route.send(Number(request), Offer::default()).unwrap());
     let reason = |request| route.send(Number(request), Offer::default()).unwrap_err().error.to_string();
@@ -132,7 +133,7 @@ fn a_full_disk_and_what_cannot_be_encoded_are_busy_with_the_reason() {
 }
 
 #[test]
-fn what_is_not_in_memory_yet_comes_when_it_is() {
+fn unread_request_waits_for_refill() {
     let (route, disk) = overflowing(2, 100);
     disk.0.lock().unwrap().is_slow = true;
     let calls: Vec<_> = (0..20).map(|request| call(&route, request)).collect();
@@ -146,7 +147,7 @@ fn what_is_not_in_memory_yet_comes_when_it_is() {
 }
 
 #[test]
-fn what_the_disk_spoils_has_not_begun_and_the_next_is_not_harmed() {
+fn corrupt_request_has_not_begun() {
     let (route, disk) = overflowing(1, 100);
     let calls: Vec<_> = (0..5).map(|request| call(&route, request)).collect();
     disk.0.lock().unwrap().queues[Priority::Normal as usize][1].pop();
@@ -163,9 +164,9 @@ fn what_the_disk_spoils_has_not_begun_and_the_next_is_not_harmed() {
     assert_eq!(serving.join().unwrap(), 4);
 }
 
-/// Its bytes are gone when it panics, and the one behind it must not get its reply.
+/// The bytes are gone when decoding panics, and the next request must not get its reply.
 #[test]
-fn a_request_that_panics_has_not_begun_and_the_next_is_not_harmed() {
+fn panicking_request_has_not_begun() {
     let (route, _disk) = overflowing(1, 100);
     let is_unlucky = |request: u64| request % 5 == 3;
     let calls: Vec<_> =
@@ -186,7 +187,7 @@ fn a_request_that_panics_has_not_begun_and_the_next_is_not_harmed() {
 }
 
 #[test]
-fn who_is_told_of_a_loss_may_call_the_route_at_once() {
+fn loss_callback_may_call_the_route() {
     let (route, disk) = overflowing(1, 100);
     let calls: Vec<_> = (0..3).map(|request| call(&route, request)).collect();
     disk.0.lock().unwrap().queues[Priority::Normal as usize][0].pop();
@@ -195,20 +196,21 @@ fn who_is_told_of_a_loss_may_call_the_route_at_once() {
         let (route, told) = (route.clone(), told.clone());
         call.on_outcome(move |outcome| {
             let is_lost = outcome.is_err();
-            // The queue is full, so this goes the way of the overflow.
+            // The queue is full, so this goes through the overflow.
             let again = is_lost.then(|| [7, 8].map(|number| route.send(Number(number), Offer::default()).is_ok()));
             told.send((is_lost, again)).unwrap();
         });
     }
     let serving = serve(&route);
-    let mut outcomes: Vec<_> = (0..3).map(|_| is_told.recv_timeout(wait::PATIENCE).expect("nobody is stuck")).collect();
+    let mut outcomes: Vec<_> =
+        (0..3).map(|_| is_told.recv_timeout(wait::PATIENCE).expect("no call is stuck")).collect();
     outcomes.sort_unstable();
     assert_eq!(outcomes, [(false, None), (false, None), (true, Some([true; 2]))]);
     route.drain();
     assert_eq!(serving.join().unwrap(), 4);
 }
 
-/// A worker whose waker polls it at once, as some executors do.
+/// A worker whose waker polls it immediately, as some executors do.
 struct PolledAtOnce {
     worker: Mutex<LocalWorker<Number, u64>>,
     is_woken: AtomicBool,
@@ -221,7 +223,7 @@ impl PolledAtOnce {
         let mut task = std::task::Context::from_waker(&waker);
         self.is_woken.store(true, Ordering::SeqCst);
         while self.is_woken.load(Ordering::SeqCst) {
-            // Who has it looks at the flag again.
+            // The thread that holds the lock checks the flag again.
             let Ok(mut worker) = self.worker.try_lock() else { return };
             self.is_woken.store(false, Ordering::SeqCst);
             while let std::task::Poll::Ready(Some(incoming)) = worker.poll_next(&mut task) {
@@ -239,7 +241,7 @@ impl std::task::Wake for PolledAtOnce {
 }
 
 #[test]
-fn a_worker_that_is_polled_by_its_waker_takes_what_comes_back() {
+fn waker_may_poll_its_worker() {
     let (route, disk) = overflowing(1, 100);
     disk.0.lock().unwrap().is_slow = true;
     (0..20).for_each(|request| route.send(Number(request), Offer::default()).unwrap());
@@ -256,7 +258,7 @@ fn a_worker_that_is_polled_by_its_waker_takes_what_comes_back() {
 }
 
 #[test]
-fn a_route_that_ends_ends_what_lies_on_the_disk() {
+fn ending_route_ends_requests_on_disk() {
     let (route, _disk) = overflowing(1, 100);
     let calls: Vec<_> = (0..5).map(|request| call(&route, request)).collect();
     route.withdraw();
@@ -265,15 +267,16 @@ fn a_route_that_ends_ends_what_lies_on_the_disk() {
     }
 }
 
-/// Callers of all classes, more than memory holds, and workers at once: each request is answered, each caller's in order.
+/// Callers of all classes, more requests than memory holds, and workers at once: each request is answered, each
+/// caller's in order.
 #[test]
-fn nothing_is_lost_or_overtakes_between_memory_and_disk() {
+fn order_holds_between_memory_and_disk() {
     let (route, disk) = overflowing(16, 1_000_000);
     let seed = gapless_testkit::random::printed_seed();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let mut worker = route.worker().unwrap();
     let taken = Arc::clone(&seen);
-    // One worker, so that the order in which requests are taken can be seen.
+    // One worker, so that the order of takes is visible.
     let serving = std::thread::spawn(move || {
         while let Some(incoming) = worker.next_blocking(Waiting::Park) {
             taken.lock().unwrap().push(incoming.request.0);

@@ -14,7 +14,7 @@ fn limited(queue_max: usize) -> Route {
 }
 
 #[test]
-fn what_waits_is_served_by_its_weight() {
+fn queue_is_served_by_weight() {
     let route = route();
     let mut worker = route.worker().unwrap();
     for class in PRIORITIES {
@@ -28,7 +28,7 @@ fn what_waits_is_served_by_its_weight() {
 }
 
 #[test]
-fn a_full_class_is_busy_gives_the_request_back_and_leaves_the_others_alone() {
+fn full_class_is_busy() {
     let route = limited(3);
     let kept: Vec<_> = (0..3).map(|request| call(&route, request)).collect();
     let unsent = route.call(3, Offer::default()).unwrap_err();
@@ -49,10 +49,10 @@ fn what_was_cancelled_makes_room() {
     for _ in 0..3 {
         let calls: Vec<_> = (0..64).map(|request| call(&route, request)).collect();
         drop(calls);
-        // At the first that would be refused.
+        // Removed at the first refusal.
         assert!(route.send(9, Offer::default()).is_ok());
         assert_eq!(route.queued(), (1, 0));
-        // They are wanted, and the queue is searched at the first refusal and at every ninth.
+        // These are wanted; the queue is searched at the first refusal and at every ninth.
         let kept: Vec<_> = (0..63).map(|request| call(&route, request)).collect();
         assert!(route.send(9, Offer::default()).is_err());
         drop(kept);
@@ -65,7 +65,7 @@ fn what_was_cancelled_makes_room() {
 }
 
 #[test]
-fn limits_and_names_out_of_range_are_refused() {
+fn invalid_limits_and_names_are_refused() {
     for queue_max in [0, crate::local::QUEUE_MAX_MAX + 1] {
         let options = LocalOptions::<u64, u64> { queue_max, ..LocalOptions::default() };
         assert!(Route::new("test", options).unwrap_err().to_string().contains(&queue_max.to_string()));
@@ -74,7 +74,7 @@ fn limits_and_names_out_of_range_are_refused() {
 }
 
 #[test]
-fn a_suspended_route_takes_in_and_serves_when_it_is_resumed() {
+fn resumed_route_serves_queued_requests() {
     let route = route();
     let serving: Vec<_> = (0..3).map(|_| serve(&route, plus_one)).collect();
     assert_eq!(call(&route, 1).wait(Waiting::Park), Ok(2));
@@ -90,9 +90,9 @@ fn a_suspended_route_takes_in_and_serves_when_it_is_resumed() {
 }
 
 #[test]
-fn a_drained_route_serves_what_waits_and_takes_nothing_more() {
+fn drain_serves_only_queued_requests() {
     let route = route();
-    // The one that stays until all have come, for the route ends with the last.
+    // Keeps the route open until all requests are queued, because it ends with the last worker.
     let staying = route.worker();
     let calls: Vec<_> = (0..1_000).map(|request| call(&route, request)).collect();
     route.drain();
@@ -106,7 +106,7 @@ fn a_drained_route_serves_what_waits_and_takes_nothing_more() {
     assert!(route.worker().is_none());
 }
 
-/// Everybody calls while it is drained: each call is refused with its request, or answered.
+/// Calls go on during the drain: each is refused with its request, or answered.
 #[test]
 fn draining_under_load_loses_nothing() {
     for _ in 0..20 {
@@ -138,7 +138,7 @@ fn draining_under_load_loses_nothing() {
 }
 
 #[test]
-fn withdrawing_ends_what_waits_and_lets_finish_what_has_begun() {
+fn withdraw_ends_queued_requests() {
     let route = route();
     let mut worker = route.worker().unwrap();
     let begun = call(&route, 1);
@@ -156,7 +156,7 @@ fn withdrawing_ends_what_waits_and_lets_finish_what_has_begun() {
 }
 
 #[test]
-fn a_route_that_is_dropped_ends_what_waits() {
+fn dropped_route_ends_queued_requests() {
     let route = route();
     let called = call(&route, 1);
     drop(route);
@@ -164,7 +164,7 @@ fn a_route_that_is_dropped_ends_what_waits() {
 }
 
 #[test]
-fn sleeping_workers_of_every_kind_end_with_the_route() {
+fn sleeping_workers_end_with_the_route() {
     for waiting in [Waiting::Park, Waiting::Spin, Waiting::SpinFor(Duration::from_millis(1))] {
         for withdraws in [true, false] {
             let route = route();
@@ -181,9 +181,10 @@ fn sleeping_workers_of_every_kind_end_with_the_route() {
     }
 }
 
-/// Two are idle, one is woken for the first request and stays away: the second request wakes the other, which takes both.
+/// Two workers are idle; one is woken for the first request and does not come. The second request wakes the other,
+/// which takes both.
 #[test]
-fn a_request_waits_for_no_worker_that_does_not_come() {
+fn absent_worker_holds_up_no_request() {
     let route = route();
     let count = Arc::new(WakeCount::default());
     let waker = Arc::clone(&count).into();
@@ -198,7 +199,7 @@ fn a_request_waits_for_no_worker_that_does_not_come() {
 }
 
 #[test]
-fn a_task_that_has_worked_looks_once_more_before_it_sleeps() {
+fn task_lingers_before_it_sleeps() {
     let route = route();
     let mut worker = route.worker().unwrap();
     let count = Arc::new(WakeCount::default());
@@ -219,7 +220,7 @@ fn a_task_that_has_worked_looks_once_more_before_it_sleeps() {
 }
 
 #[test]
-fn one_that_leaves_while_it_lingers_wakes_another() {
+fn leaving_lingerer_wakes_another() {
     let route = route();
     let (mut first, mut second) = (route.worker().unwrap(), route.worker().unwrap());
     let waker = std::task::Waker::noop();

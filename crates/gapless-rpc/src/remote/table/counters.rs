@@ -352,7 +352,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_end_has_its_label_and_in_flight_is_what_has_not_ended() {
+    fn every_end_has_its_counter() {
         let (counters, backlog) = CallCounters::create("test.route", &Shown::nowhere()).unwrap();
         let timed: u32 = (0..1600).map(|_| u32::from(counters.offer(false))).sum();
         assert!((90..=110).contains(&timed), "one of sixteen: {timed}");
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn two_files_are_one_sum_and_foreign_values_overflow_nothing() {
+    fn files_of_one_route_are_summed() {
         let of = |label: &str, value| (label.to_owned(), value);
         let both = [of(OFFERED, 3), of(OFFERED, 4), of("call.from_ns.1024", 1), of("call.from_ns.128", 9)];
         let seen = CallStatistics::of(&both);
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_place_for_the_file_calls_are_counted_all_the_same() {
+    fn calls_count_without_a_file() {
         let missing = Shown { path: Some("/missing/calls-0.counters".into()), ..Shown::nowhere() };
         let (counters, _) = CallCounters::create("test.route", &missing).unwrap();
         counters.offer(false);

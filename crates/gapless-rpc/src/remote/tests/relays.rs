@@ -1,9 +1,9 @@
-//! A copy that stands for instances elsewhere, beside copies that do not.
+//! A relay that stands for instances elsewhere, next to ordinary instances.
 
 use super::*;
 use gapless_registry::Instance;
 
-/// A worker of a relay, which takes what is offered to its copy alone.
+/// Runs a relay's worker, which takes targeted requests.
 fn relay_work(puller: &mut Puller, handled: &AtomicU64) {
     while !puller.served().has_ended() {
         let Some(mut claimed) = puller.take_relayed() else {
@@ -17,7 +17,7 @@ fn relay_work(puller: &mut Puller, handled: &AtomicU64) {
     }
 }
 
-/// A copy that stands for an instance elsewhere.
+/// A relay that stands for an instance elsewhere.
 fn stand_in(table: &Arc<RouteTable>) -> (TestCopy, Arc<[Instance]>) {
     let mut copy = TestCopy::start(table, 0, false, increment());
     let stands_for: Arc<[Instance]> = [Instance { identity: 77, name: "depot/1".to_owned() }].into();
@@ -29,7 +29,7 @@ fn stand_in(table: &Arc<RouteTable>) -> (TestCopy, Arc<[Instance]>) {
 }
 
 #[test]
-fn no_request_is_lost_beside_a_relay() {
+fn no_request_is_lost_next_to_a_relay() {
     let table = table(8, 64);
     let copy = TestCopy::start(&table, 1, false, increment());
     let (relay, _) = stand_in(&table);
@@ -77,7 +77,7 @@ fn no_request_is_lost_beside_a_relay() {
 }
 
 #[test]
-fn a_relay_leaves_what_copies_may_take() {
+fn relay_leaves_untargeted_requests() {
     let table = table(4, 64);
     let copy = TestCopy::start(&table, 0, false, increment());
     let (relay, stands_for) = stand_in(&table);
@@ -87,7 +87,7 @@ fn a_relay_leaves_what_copies_may_take() {
     let mut targeted = Attempt::start(&table, offer, &[], b"y").unwrap();
     assert_eq!(targeted.wait(Waiting::Park, &mut reply), AttemptEnd::Answered(Status::Reply));
     assert_eq!((untargeted.try_end(&mut reply), relay.handled.load(Ordering::Relaxed)), (None, 1));
-    // It is for whoever is there still.
+    // Left for any remaining instance.
     table.remove_copy(copy.number);
     assert_eq!(untargeted.wait(Waiting::Park, &mut reply), AttemptEnd::NotTaken);
     let mut again = Attempt::start(&table, timeout_in(60_000), &[], b"x").unwrap();
@@ -96,7 +96,7 @@ fn a_relay_leaves_what_copies_may_take() {
     assert_eq!(table.open_instances(), [(relay.number, stands_for)]);
     assert_eq!(table.copy_of_identity(77), None, "it is no copy of this domain");
     drop((untargeted, targeted, again));
-    // It stands for nobody any more: what it has passed over it takes now.
+    // No longer a stand-in: it now takes requests that it has skipped.
     table.set_copy_state(relay.number, CopyState::Suspended, &Arc::default());
     let mut last = Attempt::start(&table, timeout_in(60_000), &[], b"z").unwrap();
     relay.served.set_stand_in(false);
