@@ -1,4 +1,5 @@
-//! A call inside the process costs one allocation, a send none: counted over caller and worker in one thread.
+//! A call inside the process costs one allocation, a one-way request none; counted over caller and worker in one
+//! thread.
 
 use gapless_rpc::Waiting;
 use gapless_rpc::local::{LocalOptions, LocalRoute, Offer};
@@ -12,14 +13,14 @@ use std::time::Duration;
 static ALLOCATOR: Counting = Counting;
 
 #[test]
-fn one_for_each_call_and_none_for_a_send() {
+fn call_allocates_once_send_never() {
     let route = LocalRoute::<[u8; 72], [u8; 72]>::new("test", LocalOptions::default()).unwrap();
     let mut worker = route.worker().unwrap();
     let mut turn = |with_deadline: bool| {
         let offer = Offer::default();
         let offer = if with_deadline { offer.with_timeout(Duration::from_secs(5)) } else { offer };
         let mut context = Context::from_waker(Waker::noop());
-        // Everybody has slept once.
+        // Caller and worker have both slept once.
         assert!(worker.poll_next(&mut context).is_pending());
         let mut call = pin!(route.call([1; 72], offer).unwrap());
         assert!(call.as_mut().poll(&mut context).is_pending());

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn latest_entry_belongs_to_its_position() {
+    fn latest_entry_is_of_its_position() {
         let word = latest_word(7, SLOTS_MAX - 1, u32::MAX);
         assert_eq!(latest_entry(word, 7), Some((SLOTS_MAX - 1, u32::MAX)));
         assert_eq!(latest_entry(word, 6), None);

@@ -33,7 +33,7 @@ fn serve(copy: &CopySide) -> u64 {
 }
 
 #[test]
-fn request_begins_once_or_is_taken_back() {
+fn request_begins_once_or_never() {
     check(|| {
         let table = table(1);
         offer(&table);
@@ -241,7 +241,7 @@ fn two_rings_leave_no_request_waiting() {
 
 /// Models how an instance wakes its tasks: a woken task serves all requests, and sleeps again.
 #[test]
-fn no_request_waits_while_a_task_sleeps() {
+fn sleeping_task_leaves_no_request() {
     check(|| {
         let (bell, asleep) = (Arc::new(Bell::create().unwrap()), Arc::new(Mutex::new(2)));
         bell.announce_tasks(2);
@@ -386,7 +386,7 @@ fn passed_on_ring_is_not_missed() {
 }
 
 #[test]
-fn sleeping_reactor_learns_every_answer() {
+fn sleeping_reactor_sees_every_answer() {
     loom::model(|| {
         let table = table(1);
         offer(&table);

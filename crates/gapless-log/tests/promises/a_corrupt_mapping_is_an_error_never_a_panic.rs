@@ -200,7 +200,7 @@ fn read_on(cursor: &mut FreeCursor, many: &mut [u8]) -> Result<bool, TestCaseErr
 }
 
 #[test]
-fn reported_sequences_can_be_incremented() {
+fn reported_sequences_stay_below_max() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("window");
     let options = WindowOptions { memory: MemoryKind::File(path.clone()), ..WindowOptions::default() };
@@ -211,7 +211,7 @@ fn reported_sequences_can_be_incremented() {
 }
 
 #[test]
-fn released_position_inside_frame_is_corrupt() {
+fn position_inside_a_frame_is_corrupt() {
     // Inside a frame, invalid, and before the cursor.
     for released in [2 * 64 + 4, 2 * 64 + 1, u64::MAX, u64::MAX - 7, (1 << 62) + 8, 0, 56, 64] {
         for reads_many in [false, true] {
@@ -240,7 +240,7 @@ fn released_position_inside_frame_is_corrupt() {
 }
 
 #[test]
-fn released_position_past_end_is_corrupt() {
+fn position_past_the_end_is_corrupt() {
     for released in [4 * 64, CAPACITY as u64, 3 * CAPACITY as u64, 1 << 40] {
         for reads_many in [false, true] {
             let directory = TempDir::new().unwrap();

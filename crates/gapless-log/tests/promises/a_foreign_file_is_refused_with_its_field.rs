@@ -152,7 +152,7 @@ fn a_link_is_not_followed() {
 }
 
 #[test]
-fn file_is_private_and_replaces_an_old_one() {
+fn new_file_is_private() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("window");
     fs::write(&path, "something else").unwrap();
@@ -171,7 +171,7 @@ fn file_is_private_and_replaces_an_old_one() {
 }
 
 #[test]
-fn shared_window_is_read_only_to_others() {
+fn shared_window_is_read_only() {
     let options = WindowOptions { memory: MemoryKind::Shared, ..WindowOptions::default() };
     let (writer, _releaser) = options.create(1).unwrap();
     let window = writer.window();

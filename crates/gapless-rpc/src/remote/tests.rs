@@ -318,7 +318,7 @@ fn death_ends_requests_and_frees_slots() {
 
 /// The instance has attached the table, and its answer is on the way.
 #[test]
-fn unanswered_request_is_not_reassigned() {
+fn claimed_request_is_not_reassigned() {
     let table = table(1, 64);
     let known = TestCopy::start(&table, 0, false, increment());
     let eventfd = gapless_agent::wake_fd::create().unwrap();
@@ -461,7 +461,7 @@ fn reply_and_deadline_wake_a_task() {
 }
 
 #[test]
-fn deadlines_of_ended_calls_are_dropped() {
+fn ended_calls_drop_their_deadlines() {
     let table = table(4, 64);
     let copy = TestCopy::start(&table, 1, false, increment());
     let context = std::task::Context::from_waker(std::task::Waker::noop());
@@ -607,7 +607,7 @@ fn dropped_claim_is_not_served() {
 
 /// The only instance that may take a long request goes while the request is copied, which happens without the lock.
 #[test]
-fn instance_gone_during_copy_is_refused() {
+fn departure_during_copy_is_refused() {
     const LENGTH: usize = 4 << 20;
     let table = table(4, LENGTH);
     let payload = vec![7; LENGTH];

@@ -1,6 +1,6 @@
-//! A caller is killed with SIGKILL at each named point of its backlog, with thousands of requests in line, most of them on disk.
-//! Nothing of it is left: no file, no descriptor, no memory at the copy, no handler at work; another caller of the same route sees
-//! every call of its own answered meanwhile; and no request was executed twice.
+//! A caller is killed with SIGKILL at each crash point of its backlog, with thousands of queued requests, most of them
+//! on disk. No file, descriptor, memory at the instance or running handler is left. Every call of another caller of the
+//! route is answered meanwhile, and no request is executed twice.
 //!
 //! Needs a build with debug assertions.
 
@@ -16,23 +16,23 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
 const CALLER: &str = "be-a-caller-with-a-backlog";
-/// Kills at each point.
+/// Kills at each crash point.
 const KILLS_PER_POINT: u64 = 3;
-/// Requests of one caller, before the next one of its process comes.
+/// Requests of one caller, before the next one of its process.
 const REQUESTS: u64 = 2_000;
 /// Calls of the witness after each kill.
 const CALLS_AFTERWARDS: u64 = 200;
 
 pub fn module() -> Module {
-    Module::new(module_path!()).with_choices("nothing_of_it_is_left", nothing_of_it_is_left)
+    Module::new(module_path!()).with_choices("killed_caller_leaves_nothing", nothing_of_it_is_left)
 }
 
-/// With the smallest memory tier that there is.
+/// An overflow with the smallest memory tier.
 fn overflow(directory: &Path) -> ElasticQueueOptions {
     ElasticQueueOptions { memory_bytes_max: 4096, ..ElasticQueueOptions::new("backlog", directory) }
 }
 
-/// Calls, sends and gives up until it is killed, with one caller after the other, so that backlogs end, too.
+/// Calls, sends and cancels until it is killed, with one caller after the other, so that backlogs also end.
 pub fn be_the_caller_if_asked() {
     let Some(arguments) = started_as(CALLER) else { return };
     let domain = open(Path::new(&arguments[0]));
@@ -66,7 +66,7 @@ fn start_caller(domain: &Path, overflow: &Path, number: u64, armed: &str) -> Pro
     Process::start(command.env("GAPLESS_CRASH_POINT", armed))
 }
 
-/// The point, and at which pass to die: some are passed a few times by each caller, some by each request.
+/// Crash point, and the pass at which to die: some points are passed a few times by each caller, some by each request.
 fn armed(point: &str, random: &mut Random) -> String {
     let most = match point {
         "backlog_entered" | "backlog_taken" | "backlog_offered" | "backlog_slot_freed" => REQUESTS,
@@ -76,7 +76,7 @@ fn armed(point: &str, random: &mut Random) -> String {
     format!("{point}:{}", 1 + random.below(most))
 }
 
-/// Memory of calls that this process has mapped.
+/// Mapped regions of calls in this process.
 fn regions() -> usize {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     maps.lines().filter(|line| line.contains("gapless-region")).count()
@@ -86,7 +86,7 @@ fn nothing_of_it_is_left(random: &mut Random) {
     let folder = tempfile::tempdir().unwrap();
     let (path, record, disk) = (folder.path().join("domain"), folder.path().join("record"), folder.path().join("disk"));
     std::fs::create_dir(&disk).unwrap();
-    // The copy and the witness are two members of the domain, as two processes would be.
+    // Instance and witness are two members of the domain, like two processes.
     let (server, client) = (open(&path), open(&path));
     let route = serve(&server, &record);
     let witness = caller(&client, Retry::Never);

@@ -1,5 +1,6 @@
-//! A million calls while copies and callers are killed with SIGKILL at any instruction, a thousand times: every call ends,
-//! each as its policy says, no answer is wrong or doubled, and nothing is left behind. So many with `GAPLESS_FULL`; else a fifth.
+//! A million calls while instances and callers are killed with SIGKILL at any instruction, a thousand times: every call
+//! ends by its policy, no answer is wrong or doubled, and nothing is left. These numbers with `GAPLESS_FULL`; else a
+//! fifth.
 
 use crate::counted::{
     Traffic, caller, check, counter_files, descriptors, every_slot_is_free, executions, files, open, start_caller,
@@ -16,15 +17,15 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Each with two copies and a caller of its own to kill.
+/// Each one kills two instances and a caller of its own.
 const KILLERS: u64 = 2;
 const COPIES_OF_A_KILLER: usize = 2;
 
 pub fn module() -> Module {
-    Module::new(module_path!()).with_choices("nothing_is_wrong_doubled_or_left_behind", nothing_is_wrong)
+    Module::new(module_path!()).with_choices("kills_corrupt_no_answer", nothing_is_wrong)
 }
 
-/// Kills one of its processes after the other, and starts it again.
+/// Kills its processes in turn, and restarts each.
 fn kill(
     number: u64,
     (domain, record): (&Path, &Path),
@@ -39,7 +40,7 @@ fn kill(
         let victim = random.below(COPIES_OF_A_KILLER as u64 + 1) as usize;
         let process = copies.get_mut(victim).unwrap_or(&mut caller_process);
         process.kill();
-        // One that had ended by itself has seen a wrong answer, and said so.
+        // A process that ends by itself has seen a wrong answer, and has printed it.
         assert_eq!(process.wait().signal(), Some(9));
         kills.fetch_add(1, Ordering::Relaxed);
         if victim < COPIES_OF_A_KILLER {
@@ -63,7 +64,7 @@ fn nothing_is_wrong(random: &mut Random) {
     for (caller, number) in callers.iter().zip(0..) {
         assert!(caller.call(u64::MAX - number).is_ok());
     }
-    // With one copy: what stays when all others are dead.
+    // With one instance: the state when all others are dead.
     let before = descriptors();
     drop(first_copy);
     let traffic: Vec<_> =
@@ -79,7 +80,7 @@ fn nothing_is_wrong(random: &mut Random) {
             .collect();
         let (calls_min, kills_min) = (rounds(1_000_000, 200_000), rounds(1_000, 200));
         let calls = || traffic.iter().map(Traffic::calls).sum::<u64>();
-        // A call that never ends stops its thread or task: the others are not enough for this.
+        // A call that never ends blocks its thread or task: the remaining ones are too few for these numbers.
         while calls() < calls_min || kills.load(Ordering::Relaxed) < kills_min {
             let (calls_before, kills_before) = (calls(), kills.load(Ordering::Relaxed));
             until("calls and kills go on", || {
@@ -90,7 +91,7 @@ fn nothing_is_wrong(random: &mut Random) {
         }
         is_over.store(true, Ordering::Relaxed);
     });
-    // All that they had started is dead.
+    // All processes that they had started are dead.
     let mut last = start_copy(path, record, None);
     assert_eq!(last.line(), "serves");
     let ended: Vec<_> = traffic.into_iter().map(Traffic::end).collect();
@@ -117,7 +118,7 @@ fn nothing_is_wrong(random: &mut Random) {
     }
     until("the descriptors of the dead are closed", || descriptors() <= before);
     until("only the files of the living are there", || files(path) == 2);
-    // Those of the dead are removed by the next process that opens the domain.
+    // The next process that opens the domain removes the files of dead ones.
     drop(open(path));
-    assert_eq!(counter_files(path), 1, "only what the living copy counts is there");
+    assert_eq!(counter_files(path), 1, "only the living instance has a counter file");
 }

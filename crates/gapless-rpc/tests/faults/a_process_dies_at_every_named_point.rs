@@ -1,5 +1,6 @@
-//! A process is killed with SIGKILL at each named crash point of a call, as copy and as caller. The calls of the others end
-//! as their policy says, no answer is wrong or doubled, the next one serves, and slots, descriptors and files come back.
+//! A process is killed with SIGKILL at each crash point of a call, as instance and as caller. The calls of others end
+//! by their policy, no answer is wrong or doubled, the next process serves, and slots, descriptors and files are
+//! released.
 //!
 //! Needs a build with debug assertions.
 
@@ -16,16 +17,18 @@ use std::collections::HashMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
-/// Kills at each point.
+/// Kills at each crash point.
 const KILLS_PER_POINT: u64 = 3;
 /// Calls after each kill.
 const CALLS_AFTERWARDS: u64 = 200;
 
 pub fn module() -> Module {
-    Module::new(module_path!()).with_choices("as_a_copy", as_a_copy).with_choices("as_a_caller", as_a_caller)
+    Module::new(module_path!())
+        .with_choices("killed_instance_at_each_point", as_a_copy)
+        .with_choices("killed_caller_at_each_point", as_a_caller)
 }
 
-/// The point, and at which pass to die: some are passed once in a life, some by every call.
+/// Crash point, and the pass at which to die: some points are passed once per process, some by every call.
 fn armed(point: &str, random: &mut Random) -> String {
     let most = match point {
         "sweep_between_files" => 3,
@@ -37,14 +40,15 @@ fn armed(point: &str, random: &mut Random) -> String {
     format!("{point}:{}", 1 + random.below(most))
 }
 
-/// Waits until a process has died at its point.
+/// Waits until a process has died at its crash point.
 #[track_caller]
 fn wait_for_death(process: &mut Process, armed: &str) {
     let status = process.wait_end(&format!("death at {armed}"));
     assert_eq!(status.signal(), Some(9), "{armed}: it ended with {status}");
 }
 
-/// What a process leaves that was killed before its socket appeared: callers do not see it, so who starts removes it.
+/// Creates the files of a process that was killed before its socket appeared: callers do not see it, so the next
+/// starting process removes them.
 fn leave_files(domain: &Path, random: &mut Random) {
     let id = format!("copy-{:016x}{:016x}", random.number(), random.number());
     for ending in ["lock", "new"] {

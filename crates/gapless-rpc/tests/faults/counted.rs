@@ -1,5 +1,5 @@
-//! Copies that write down what they execute, and callers that know how each of their calls ended. A number is called once
-//! only, so both together say whether an answer was wrong, lost or doubled.
+//! Instances that record what they execute, and callers that know how each of their calls ended. A number is called
+//! once only, so both together show whether an answer was wrong, lost or doubled.
 
 use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Retry};
 use gapless_testkit::process::{Process, started_as, this_program};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Poll;
 
-/// The route that all copies serve.
+/// Route that all instances serve.
 pub const ROUTE: &str = "counted";
 /// Slots of each caller's table: fewer than its calls.
 pub const SLOTS: u32 = 16;
@@ -28,12 +28,12 @@ const TASKS: u64 = 24;
 /// Threads of each caller.
 const THREADS: u64 = 2;
 
-/// The reply to a number.
+/// Expected reply to a number.
 pub fn reply_to(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) ^ 0x5bd1_e995
 }
 
-/// How a call ended.
+/// Outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
     Answered,
@@ -43,7 +43,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// How often its handler may have run.
+    /// Reports whether the outcome matches the number of executions.
     fn allows(self, executions: u32, retry: Retry) -> bool {
         match self {
             Self::Answered if retry == Retry::Always => executions >= 1,
@@ -76,11 +76,11 @@ pub fn caller(domain: &Domain, retry: Retry) -> Caller<u64, u64> {
     domain.caller_with(ROUTE, CallerOptions { call, ..CallerOptions::default() }).unwrap()
 }
 
-/// Serves, and writes each number that it executes to the end of a file before it answers.
+/// Serves, and appends each executed number to a file before it answers.
 pub fn serve(domain: &Domain, record: &Path) -> gapless_rpc::ServedRoute {
     let record = File::options().create(true).append(true).open(record).unwrap();
     let handler = move |number: u64, _: &gapless_rpc::CallContext| {
-        // One system call, so it is written wholly or not at all, whenever the process dies.
+        // One system call, so it is written entirely or not at all, whenever the process dies.
         (&record).write_all(&number.to_le_bytes()).unwrap();
         Ok(reply_to(number))
     };
@@ -97,14 +97,14 @@ pub fn be_a_copy_if_asked() {
     std::process::exit(0);
 }
 
-/// Starts a copy; it says so when it serves.
+/// Starts an instance, which prints a line when it serves.
 pub fn start_copy(domain: &Path, record: &Path, crash_point: Option<&str>) -> Process {
     let mut command = this_program();
     command.arg(COPY).arg(domain).arg(record).stdin(Stdio::piped());
     Process::start(command.envs(crash_point.map(|point| ("GAPLESS_CRASH_POINT", point))))
 }
 
-/// Calls until it is killed, or for a number of calls if there is one.
+/// Calls until it is killed, or for a number of calls if one is given.
 pub fn be_a_caller_if_asked() {
     let Some(arguments) = started_as(CALLER) else { return };
     let domain = open(Path::new(&arguments[0]));
@@ -123,7 +123,7 @@ pub fn be_a_caller_if_asked() {
     std::process::exit(0);
 }
 
-/// Starts a caller, whose calls have numbers of its own.
+/// Starts a caller, whose calls have their own numbers.
 pub fn start_caller(domain: &Path, number: u64, count: Option<u64>, crash_point: Option<&str>) -> Process {
     let mut command = this_program();
     command.arg(CALLER).arg(domain).arg(number.to_string()).args(count.map(|count| count.to_string()));
@@ -140,7 +140,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Begins; its numbers are from `first`.
+    /// Starts calling, with numbers from `first`.
     pub fn begin(caller: &Caller<u64, u64>, first: u64) -> Self {
         let (is_over, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
@@ -165,7 +165,7 @@ impl Traffic {
                 for number in numbers {
                     let mut call = caller.start(number);
                     if number % 64 == 63 {
-                        // Once it may have begun, if it has not ended by then.
+                        // Once it may have begun, unless it has ended by then.
                         let offered = poll_fn(|task| match Pin::new(&mut call).poll(task) {
                             Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
                             Poll::Pending if call.attempts() > 0 => Poll::Ready(None),
@@ -187,18 +187,18 @@ impl Traffic {
         Self { is_over, done, threads, tasks, runtime }
     }
 
-    /// Calls that were begun.
+    /// Number of calls started.
     pub fn calls(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// Waits until so many more were begun.
+    /// Waits until this many more calls were started.
     pub fn wait_for(&self, more: u64) {
         let wanted = self.calls().saturating_add(more);
         until("calls go on", || self.calls() >= wanted);
     }
 
-    /// Ends it: every call with its outcome.
+    /// Stops, and returns every call with its outcome.
     pub fn end(self) -> Vec<(u64, Outcome)> {
         self.is_over.store(true, Ordering::Relaxed);
         let threads = self.threads.into_iter().map(|thread| thread.join().unwrap());
@@ -208,10 +208,10 @@ impl Traffic {
     }
 }
 
-/// How often each number was executed.
+/// Number of executions of each number.
 pub fn executions(record: &Path) -> HashMap<u64, u32> {
     let bytes = std::fs::read(record).unwrap_or_default();
-    assert!(bytes.len().is_multiple_of(8), "each number is written wholly");
+    assert!(bytes.len().is_multiple_of(8), "a number is written in part");
     let mut executions = HashMap::new();
     for number in bytes.chunks_exact(8) {
         *executions.entry(u64::from_le_bytes(number.try_into().unwrap())).or_default() += 1;
@@ -219,7 +219,7 @@ pub fn executions(record: &Path) -> HashMap<u64, u32> {
     executions
 }
 
-/// Holds the outcomes against what was executed.
+/// Compares the outcomes with the executions.
 #[track_caller]
 pub fn check(ended: &[(u64, Outcome)], executions: &HashMap<u64, u32>, retry: Retry) {
     for (number, outcome) in ended {
@@ -228,13 +228,13 @@ pub fn check(ended: &[(u64, Outcome)], executions: &HashMap<u64, u32>, retry: Re
     }
 }
 
-/// Every slot of the table can hold a request: `copy` is the only one.
+/// Checks that every slot of the table can hold a request; `copy` must be the only instance.
 #[track_caller]
 pub fn every_slot_is_free(caller: &Caller<u64, u64>, copy: &Process, first: u64) {
     copy.signal(Signal::STOP);
     let before = caller.statistics().offered;
     let calls: Vec<_> = (first..first + u64::from(SLOTS)).map(|number| (number, caller.start(number))).collect();
-    // The copy answers none: where a slot is lost, the last one waits for ever.
+    // The stopped instance answers none; if a slot is lost, the last call waits for ever.
     until("all slots are taken", || caller.statistics().offered == before + u64::from(SLOTS));
     copy.signal(Signal::CONT);
     for (number, call) in calls {
@@ -242,17 +242,18 @@ pub fn every_slot_is_free(caller: &Caller<u64, u64>, copy: &Process, first: u64)
     }
 }
 
-/// Open descriptors of this process.
+/// Number of open descriptors of this process.
 pub fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Files in the domain's directory by which processes find each other. What copies count is in files of its own.
+/// Files in the domain's directory by which processes find each other; counters have separate files.
 pub fn files(domain: &Path) -> usize {
     names(domain).filter(|name| name.starts_with("copy-")).count()
 }
 
-/// Files in which copies count, alive or not. A copy that was killed while it made one leaves a draft, which goes when it is old.
+/// Counter files of instances, alive or not. An instance killed while it made one leaves a draft, which is removed when
+/// it is old.
 pub fn counter_files(domain: &Path) -> usize {
     names(domain).filter(|name| name.starts_with("route-") && name.ends_with(".counters")).count()
 }

@@ -1,5 +1,5 @@
-//! Interleavings of calls inside one process, over the shipped code: no wake-up is lost, and both sides agree whether a call
-//! began. Runs only under loom: `RUSTFLAGS="--cfg loom" cargo test -p gapless-rpc --release --test loom`.
+//! Interleavings of calls inside one process, over the shipped code: no wake-up is lost, and both sides agree whether a
+//! call began. Runs only under loom: `RUSTFLAGS="--cfg loom" cargo test -p gapless-rpc --release --test loom`.
 
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -14,8 +14,8 @@ use loom::thread;
 
 type Route = LocalRoute<u64, u64>;
 
-/// All interleavings with up to so many preemptions; with three threads all would be too many. A lost wake-up is a deadlock,
-/// which loom reports.
+/// Explores interleavings with a bounded number of preemptions, because three threads have too many. A lost wake-up is
+/// a deadlock, which loom reports.
 fn check(preemptions: usize, model: fn()) {
     let mut bounded = loom::model::Builder::new();
     bounded.preemption_bound = Some(preemptions);
@@ -34,7 +34,7 @@ fn route() -> Route {
     Route::new("model", options).unwrap()
 }
 
-/// A thread that serves until the route ends.
+/// Starts a thread that serves until the route ends.
 fn serve(route: &Route) -> thread::JoinHandle<()> {
     let mut worker = route.worker().unwrap();
     thread::spawn(move || {
@@ -45,7 +45,7 @@ fn serve(route: &Route) -> thread::JoinHandle<()> {
 }
 
 #[test]
-fn a_caller_and_a_worker_find_each_other() {
+fn caller_and_worker_meet() {
     check(4, || {
         let route = route();
         let serving = serve(&route);
@@ -68,9 +68,9 @@ fn two_workers_serve_two_calls() {
     });
 }
 
-/// One of two workers goes home, maybe while it is woken for the call and the other sleeps.
+/// One of two workers leaves, perhaps while it is woken for the call and the other sleeps.
 #[test]
-fn a_worker_that_goes_home_hands_its_wake_up_on() {
+fn leaving_worker_passes_wake_up_on() {
     check(3, || {
         let route = route();
         let mut leaving = route.worker().unwrap();
@@ -89,7 +89,7 @@ fn a_worker_that_goes_home_hands_its_wake_up_on() {
 }
 
 #[test]
-fn both_sides_agree_whether_a_cancelled_call_began() {
+fn sides_agree_whether_a_call_began() {
     check(4, || {
         let route = route();
         let mut worker = route.worker().unwrap();
@@ -108,9 +108,9 @@ fn both_sides_agree_whether_a_cancelled_call_began() {
     });
 }
 
-/// A route is withdrawn while a call comes: it is refused, or it has an outcome.
+/// A route is withdrawn during a call: the call is refused, or it has an outcome.
 #[test]
-fn withdrawing_leaves_no_call_without_an_outcome() {
+fn withdrawal_ends_every_call() {
     check(3, || {
         let route = route();
         let serving = serve(&route);

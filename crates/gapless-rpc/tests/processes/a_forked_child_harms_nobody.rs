@@ -1,4 +1,5 @@
-//! A child that `fork` makes of a process has nothing of its domain: whatever it does with what it has inherited, its parent goes on.
+//! A forked child is no member of its parent's domain: whatever it does with inherited handles, the parent is
+//! unaffected.
 
 use super::AT_A_TIME;
 use super::copy_process::{self, Ask, Told};
@@ -19,12 +20,12 @@ const ROLE: &str = "fork-children";
 pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
-        .scenario("what_a_child_does_with_what_it_has_inherited_is_nothing_to_its_parent", inherited_by_a_child)
-        .scenario("a_handler_does_not_return_twice", a_handler_does_not_return_twice)
-        .scenario("what_is_told_of_an_end_does_not_return_twice", what_is_told_does_not_return_twice)
+        .scenario("child_cannot_affect_its_parent", inherited_by_a_child)
+        .scenario("forked_handler_returns_once", a_handler_does_not_return_twice)
+        .scenario("forked_callback_returns_once", what_is_told_does_not_return_twice)
 }
 
-/// A parent in a domain with a copy.
+/// Runs a parent in a domain with an instance.
 fn parent(what: &str) {
     let folder = tempfile::tempdir().unwrap();
     let domain = folder.path().join("domain");
@@ -61,9 +62,9 @@ fn patient() -> CallOptions {
     CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() }
 }
 
-/// Runs something in a child; how that has ended.
+/// Runs a function in a forked child, and returns its wait status.
 fn in_child(run: impl FnOnce()) -> i32 {
-    // SAFETY: the child takes no lock that another thread of its parent may have: that is what is tested.
+    // SAFETY: the child takes no lock that another thread of its parent may hold: that is what is tested.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let is_well = catch_unwind(AssertUnwindSafe(run)).is_ok();
@@ -71,7 +72,7 @@ fn in_child(run: impl FnOnce()) -> i32 {
         unsafe { libc::_exit(if is_well { 0 } else { 1 }) };
     }
     let mut status = 0;
-    // SAFETY: `status` is this function's own.
+    // SAFETY: `status` is a local variable.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     status
 }
@@ -114,7 +115,7 @@ fn be_a_parent(domain: &Domain, path: &Path) {
         let mut call: Call<Told> = under_way.take().unwrap();
         assert_eq!(call.try_take(), Some(Err(CallError::Closed)));
         drop(call);
-        // It may be a member itself.
+        // The child may become a member itself.
         let anew = open();
         let caller: Caller<Ask, Told> = anew.caller("route").unwrap();
         assert_eq!(caller.call_with(Ask::Increment(7), &patient()), Ok(Told::Number(8)));
@@ -127,23 +128,23 @@ fn be_a_parent(domain: &Domain, path: &Path) {
     for number in 0..200 {
         assert_eq!(caller.call_with(Ask::Increment(number), &patient()), Ok(Told::Number(number + 1)));
     }
-    // It serves others as before.
+    // The parent still serves others.
     let other: Caller<u64, u64> = open().caller("own").unwrap();
     assert_eq!(other.call_with(5, &patient()), Ok(6));
     drop(things);
 }
 
-/// In the parent, once the child has ended: how.
+/// Forks. Returns the child's wait status in the parent, and `None` in the child.
 fn fork_and_return() -> Option<i32> {
     // SAFETY: as in `in_child`.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // SAFETY: it only says that this process leaves no file behind.
+        // SAFETY: only prevents a core file of this process.
         unsafe { libc::setrlimit(libc::RLIMIT_CORE, &libc::rlimit { rlim_cur: 0, rlim_max: 0 }) };
         return None;
     }
     let mut status = 0;
-    // SAFETY: `status` is this function's own.
+    // SAFETY: `status` is a local variable.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     Some(status)
 }
@@ -170,8 +171,8 @@ fn fork_in_a_handler(domain: &Domain) {
     }
 }
 
-/// A function forks on the thread that has told it of the end of a call, which has more to do: what was sent has ended at the same time,
-/// and goes on to another route, or gives its slot back.
+/// A callback forks on its thread, which has more to do: a one-way request has ended at the same time, and is forwarded
+/// to another route or frees its slot.
 fn fork_in_what_is_told(path: &Path) {
     const WAITS: u64 = 1;
     const GOES_ON: u64 = 2;
@@ -180,7 +181,7 @@ fn fork_in_what_is_told(path: &Path) {
     let (answer, answered) = channel();
     let answered = Mutex::new(answered);
     let back = serving.serve("back").handle(|number: u64, _| Ok(number)).unwrap();
-    // One worker: it answers in the order in which they come.
+    // One worker, which answers in the order of arrival.
     let front = serving.serve("front").workers(1).handle(move |number: u64, context| {
         match number {
             WAITS => answered.lock().unwrap().recv().unwrap(),
@@ -193,7 +194,7 @@ fn fork_in_what_is_told(path: &Path) {
     let caller: Caller<u64, u64> = calling.caller("front").unwrap();
     assert_eq!(caller.call_with(0, &patient()), Ok(0));
 
-    // The thread is held up, until the next ends have come together.
+    // Holds up the thread until the next ends have come together.
     let ((held, is_held), (go_on, goes_on)) = (channel(), channel());
     caller.start_with(WAITS, &patient()).on_end(move |outcome| {
         held.send(outcome).unwrap();

@@ -1,4 +1,4 @@
-//! What a process cannot do because it has no room for another thread is named, and done when it has.
+//! Operations that fail for want of a thread are named in the error, and work once there is room again.
 
 use gapless_rpc::overflow::ElasticQueueOptions;
 use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions};
@@ -10,13 +10,13 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 const ROLE: &str = "be-without-threads";
 
 pub fn module() -> Module {
-    Module::new(module_path!()).scenario("a_call_names_it_and_the_next_is_made", a_call_names_it)
+    Module::new(module_path!()).scenario("error_names_the_missing_thread", a_call_names_it)
 }
 
 /// Less than the stack of a thread.
 const LEFT_BYTES: u64 = 1 << 20;
 
-/// What is run by a process whose memory is limited.
+/// Role of a process whose memory is limited.
 pub fn be_one_if_asked() {
     if started_as(ROLE).is_none() {
         return;
@@ -26,7 +26,7 @@ pub fn be_one_if_asked() {
         let options = DomainOptions { slots, payload_length_max: 64, ..DomainOptions::default() };
         Domain::open_directory(folder.path().join("domain"), options).unwrap()
     };
-    // One slot is kept for what comes from the backlog.
+    // One slot is reserved for the backlog.
     let (server, client) = (open(2), open(2));
     let route = server.serve("route").handle(|number: u64, _| Ok(number + 1)).unwrap();
     let call = CallOptions { timeout: Some(PATIENCE), ..CallOptions::default() };
@@ -52,7 +52,7 @@ pub fn be_one_if_asked() {
     let behind = elsewhere.start(2);
     route.resume().unwrap();
     assert_eq!((first.wait(), behind.wait(), here.call(3)), (Ok(2), Ok(3), Ok(4)));
-    // Without the ends of threads: this process has said enough.
+    // Exits without joining threads; all checks are done.
     drop(folder);
     std::process::exit(0);
 }

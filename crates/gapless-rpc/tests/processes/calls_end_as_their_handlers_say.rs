@@ -1,4 +1,4 @@
-//! Replies, refusals, panics, deadlines, headers, forwarding: between processes as inside one.
+//! Replies, refusals, panics, deadlines, headers and forwarding work between processes as inside one.
 
 use super::AT_A_TIME;
 use super::copy_process::{Ask, Told, start};
@@ -16,17 +16,17 @@ use std::time::{Duration, Instant};
 pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
-        .scenario("replies_refusals_and_panics_come_back", replies_refusals_and_panics_come_back)
-        .scenario("a_handler_sees_the_process_and_the_user_that_call", a_handler_sees_who_calls)
-        .scenario("nobody_there_is_said_at_once", nobody_there_is_said_at_once)
-        .scenario("a_deadline_ends_a_call_and_the_handler_sees_it", a_deadline_ends_a_call_and_the_handler_sees_it)
-        .scenario("a_nested_call_has_no_more_time_than_its_own", a_nested_call_has_no_more_time_than_its_own)
-        .scenario("a_request_goes_on_to_another_route_at_most_sixteen_times", a_request_goes_on)
-        .scenario("who_knows_no_types_asks_in_json", who_knows_no_types_asks_in_json)
-        .scenario("every_copy_is_reached_and_a_key_reaches_one", every_copy_is_reached_and_a_key_reaches_one)
-        .scenario("calls_are_awaited_joined_and_told", calls_are_awaited_joined_and_told)
-        .scenario("a_handler_is_told_that_its_caller_was_killed", a_handler_is_told_that_its_caller_was_killed)
-        .scenario("other_types_are_refused_by_name", other_types_are_refused_by_name)
+        .scenario("replies_refusals_and_panics", replies_refusals_and_panics_come_back)
+        .scenario("handler_sees_process_and_user", a_handler_sees_who_calls)
+        .scenario("missing_route_fails_at_once", nobody_there_is_said_at_once)
+        .scenario("deadline_ends_call_and_handler", a_deadline_ends_a_call_and_the_handler_sees_it)
+        .scenario("nested_call_inherits_the_deadline", a_nested_call_has_no_more_time_than_its_own)
+        .scenario("forwards_are_limited_to_sixteen", a_request_goes_on)
+        .scenario("json_calls_need_no_types", who_knows_no_types_asks_in_json)
+        .scenario("broadcast_and_affinity", every_copy_is_reached_and_a_key_reaches_one)
+        .scenario("calls_can_be_awaited_and_joined", calls_are_awaited_joined_and_told)
+        .scenario("handler_learns_of_its_callers_death", a_handler_is_told_that_its_caller_was_killed)
+        .scenario("type_mismatch_is_named", other_types_are_refused_by_name)
 }
 
 fn caller(domain: &Domain, route: &str) -> Caller<Ask, Told> {
@@ -67,7 +67,7 @@ fn a_handler_sees_who_calls() {
     let _copy = start(&folder.path().join("domain"), 1, &["route"]);
     let options = DomainOptions { process_name: Some("a till".to_owned()), ..DomainOptions::default() };
     let domain = Domain::open_directory(folder.path().join("domain"), options).unwrap();
-    // SAFETY: it reads a number that the kernel has of this process.
+    // SAFETY: only reads the user id.
     let (process_id, user_id) = (std::process::id(), unsafe { libc::getuid() });
     let expected = Ok(Told::Text(format!("a till {process_id} {user_id}")));
     assert_eq!(caller(&domain, "route").call(Ask::Caller), expected);
@@ -88,8 +88,8 @@ fn nobody_there_is_said_at_once() {
     let patient = CallOptions { timeout: Some(PATIENCE), ..CallOptions::default() };
     let outcome = caller.call_with(Ask::Increment(1), &patient);
     assert_eq!(outcome, Err(CallError::no_route("route")));
-    assert!(begun.elapsed() < PATIENCE, "at once, not when the call's time is over");
-    // One that waits is served when somebody comes.
+    assert!(begun.elapsed() < PATIENCE, "at once, not after the timeout");
+    // A waiting call is served when an instance comes.
     let waiting = std::thread::spawn(move || {
         let options =
             CallOptions { wait_for_route: Some(Duration::from_secs(60)), timeout: None, ..CallOptions::default() };
@@ -104,21 +104,21 @@ fn a_deadline_ends_a_call_and_the_handler_sees_it() {
     let domain = open(&folder);
     let mut copy = start(&folder.path().join("domain"), 1, &["route"]);
     let caller = caller(&domain, "route");
-    // Long enough that a handler begins in it on a machine with much else to do.
+    // Long enough for a handler to begin on a busy machine.
     let timeout = Duration::from_secs(2);
     let options = CallOptions { timeout: Some(timeout), ..CallOptions::default() };
-    // Both see the same moment; a handler that answers in it may be faster than its caller's patience ends.
+    // Handler and caller see the same moment; the handler may answer before the caller times out.
     let late = caller.call_with(Ask::SleepUntilCancelled, &options);
     let timed_out =
         CallError::TimedOut { route: "route".to_owned(), after: timeout, begun: true, not_taken_by: vec![] };
     assert!(late == Err(timed_out) || late == Ok(Told::Cancelled(true)), "{late:?}");
     assert_eq!(copy.line(), "cancelled");
-    // One that is dropped is cancelled, too.
+    // A dropped call is cancelled, too.
     let dropped = caller.start_with(Ask::SleepUntilCancelled, &CallOptions { timeout: None, ..CallOptions::default() });
     std::thread::sleep(Duration::from_millis(20));
     drop(dropped);
     let busy = caller.start_with(Ask::SleepUntilCancelled, &CallOptions { timeout: None, ..CallOptions::default() });
-    // It waits after that one for longer than it may: nobody begins it.
+    // It must wait for that one longer than its timeout: it never begins.
     let hurried = CallOptions { timeout: Some(timeout / 10), ..CallOptions::default() };
     let late = caller.call_with(Ask::Increment(1), &hurried);
     assert!(matches!(late, Err(CallError::TimedOut { begun: false, .. })), "{late:?}");
@@ -143,7 +143,7 @@ fn a_request_goes_on() {
     let path = folder.path().join("domain");
     let _copies = [start(&path, 1, &["first"]), start(&path, 1, &["loop"])];
     let first = caller(&domain, "first");
-    // The handler of the other route sends it on to itself, again and again.
+    // The handler of the other route forwards it to itself repeatedly.
     let endless = first.call(Ask::Forward("loop".to_owned())).unwrap_err();
     assert!(matches!(&endless, CallError::Refused { refusal, .. } if refusal.text.contains("16 times")), "{endless}");
     let nowhere = first.call(Ask::Forward("nowhere".to_owned())).unwrap_err();
@@ -165,13 +165,13 @@ fn who_knows_no_types_asks_in_json() {
     assert!(matches!(&wrong, CallError::BadMessage { reason, .. } if reason.contains("Decrement")), "{wrong}");
     let refused = caller.call(ask(r#"{"Refuse": 7}"#)).unwrap_err();
     assert!(matches!(&refused, CallError::Refused { refusal, .. } if refusal.code == 7), "{refused}");
-    // It goes on to a route that this process has not called yet, as JSON.
+    // Forwarded as JSON to a route that this process has not called yet.
     let forwarded = caller.call(ask(r#"{"Forward": "other"}"#)).unwrap_err();
     assert!(
         matches!(&forwarded, CallError::Refused { refusal, .. } if refusal.text.contains("16 times")),
         "{forwarded}"
     );
-    // A reply can be of a type that is known here; a request that is typed is not answered in JSON.
+    // A reply may be of a known type; a typed request gets no JSON reply.
     let half = domain.caller::<Json, Told>("route").unwrap();
     assert_eq!(half.call(ask(r#"{"Increment": 4}"#)), Ok(Told::Number(5)));
     let other_half = domain.caller::<Ask, Json>("route").unwrap();
@@ -206,7 +206,7 @@ fn every_copy_is_reached_and_a_key_reaches_one() {
         let said = caller.query_copies(asked).unwrap();
         assert!(said.iter().all(|said| said.as_ref().is_ok_and(|said| said.contains(word))), "{said:?}");
     }
-    // While the one that has the key sleeps, others with that key wait, though its twins are idle.
+    // While the key's instance sleeps, other calls with that key wait, though its twins are idle.
     let keyed = CallOptions { key: Some(9), ..CallOptions::default() };
     let slow = caller.start_with(Ask::Sleep(200), &keyed);
     let mut behind = caller.start_with(Ask::Increment(1), &keyed);
@@ -223,7 +223,7 @@ fn calls_are_awaited_joined_and_told() {
     let caller = caller(&domain, "route");
     let numbers = |count: u64| (0..count).map(|number| caller.start(Ask::Increment(number))).collect::<Vec<_>>();
     let expected: Vec<_> = (1..=500).map(|number| Ok(Told::Number(number))).collect();
-    // More than there are slots.
+    // More calls than slots.
     assert_eq!(together::all(numbers(500)), expected);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     assert_eq!(runtime.block_on(together::all_async(numbers(500))), expected);
@@ -282,12 +282,12 @@ fn other_types_are_refused_by_name() {
     assert_eq!((route.as_str(), ours.as_str()), ("route", "Other v1 → Told v1"));
     assert_eq!(*copy, format!("Ask v1 → Told v1 (process {})", copy_process.pid().as_raw_pid()));
     assert_eq!(difference, "in the request, the type is Other v1 at the caller and Ask v1 at the copy");
-    // The same name, with one field of another type in a type inside.
+    // The same name, with one field of another type in a nested type.
     let near = domain.caller::<Ask, near::Told>("route").unwrap();
     let refused = near.call(Ask::Increment(1)).unwrap_err().to_string();
     let expected = "in the reply, a part of Told is `Left(u32)` at the caller and `Left(u64)` at the copy";
     assert!(refused.ends_with(expected) && refused.contains("the route route is called with"), "{refused}");
-    // In this process, too, where nothing is encoded.
+    // The same within this process, where nothing is encoded.
     let _here = domain.serve("here").handle(|ask: Other, _| Ok(u32::from(ask.field))).unwrap();
     let refused = domain.caller::<Other, u64>("here").unwrap().call(Other { field: 1 }).unwrap_err();
     let CallError::Mismatch { copy, difference, .. } = &refused else { panic!("{refused}") };

@@ -1,5 +1,5 @@
-//! Programs of two versions of a route's messages: each calls each, both serve at one time, and a request that one copy has lost
-//! goes on to a copy of the other version.
+//! Programs with two versions of a route's messages: each can call the other, both serve at the same time, and a
+//! request lost by one instance goes to an instance of the other version.
 
 use super::AT_A_TIME;
 use gapless_rpc::{
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const ROLE: &str = "be-a-copy-of-a-version";
 
-/// The program of last year.
+/// The old program.
 mod first {
     use super::*;
 
@@ -31,11 +31,11 @@ mod first {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
     pub enum What {
         Join,
-        /// And say so.
+        /// Prints a line as well.
         JoinAloud,
-        /// Not by the first copy that begins it.
+        /// Answered only by a second attempt.
         JoinLate,
-        /// By that route.
+        /// Forwarded to that route.
         JoinThere(String),
     }
 
@@ -68,7 +68,7 @@ mod first {
     }
 }
 
-/// That of today.
+/// The new program.
 mod second {
     pub use super::first::{What, Word};
     use super::*;
@@ -111,7 +111,7 @@ mod second {
         }
     }
 
-    /// What a copy of a version says: only those of today say a length.
+    /// Reply of an instance of a version: only the new one has a length.
     pub fn told(joined: &str, version: u32) -> Told {
         let length = (version == 2).then_some(joined.len() as u64);
         Told { version, joined: joined.to_owned(), length }
@@ -120,7 +120,7 @@ mod second {
 
 use first::What;
 
-/// Serves until its standard input ends: `route` of the version, and `route/event`, which answers what it is asked.
+/// Serves until its standard input ends: `route` in the given version, and `route/event`, an echo.
 pub fn be_one_if_asked() {
     let Some(arguments) = started_as(ROLE) else { return };
     let domain = Domain::open_directory(&arguments[0], DomainOptions::default()).unwrap();
@@ -137,7 +137,7 @@ pub fn be_one_if_asked() {
             let between = ask.between.unwrap_or_default();
             joined(ask.what, &ask.words, &between, context).map(|joined| second::told(&joined, 2))
         };
-        // Programs of last year do not know what follows an opening.
+        // The old program does not know what follows an opening.
         let echo = |event: second::Event, _: &CallContext| match event {
             second::Event::Opened => Ok(second::Event::Moved(Some(7))),
             event => Ok(event),
@@ -164,14 +164,14 @@ fn joined(what: What, words: &[first::Word], between: &str, context: &CallContex
     Ok(words.iter().map(|word| &*word.text).collect::<Vec<_>>().join(between))
 }
 
-/// Starts a copy.
+/// Starts an instance.
 fn come(domain: &Path, version: u32, route: &str) -> Process {
     let mut command = this_program();
     command.arg(ROLE).arg(domain).arg(version.to_string()).arg(route).stdin(Stdio::piped());
     Process::start(&mut command)
 }
 
-/// Starts a copy, and waits until it serves.
+/// Starts an instance, and waits until it serves.
 fn start(domain: &Path, version: u32, route: &str) -> Process {
     let mut process = come(domain, version, route);
     assert_eq!(process.line(), "serves");
@@ -182,13 +182,13 @@ pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
         .scenario("each_version_calls_each", each_version_calls_each)
-        .scenario("both_versions_serve_at_one_time", both_versions_serve_at_one_time)
-        .scenario("copies_of_both_versions_come_and_go_under_load", both_come_and_go_under_load)
-        .scenario("what_a_copy_had_begun_goes_on_to_one_of_another_version", what_a_copy_had_begun_goes_on)
-        .scenario("what_waits_in_slots_is_taken_by_a_copy_of_another_version", what_waits_in_slots_is_taken)
-        .scenario("what_waits_on_disk_is_taken_by_a_copy_of_another_version", what_waits_on_disk_is_taken)
-        .scenario("a_request_is_forwarded_to_a_copy_of_another_version", a_request_is_forwarded)
-        .scenario("a_variant_that_one_side_lacks_is_named", a_variant_that_one_side_lacks_is_named)
+        .scenario("both_versions_serve_together", both_versions_serve_at_one_time)
+        .scenario("versions_come_and_go_under_load", both_come_and_go_under_load)
+        .scenario("begun_request_is_retried_elsewhere", what_a_copy_had_begun_goes_on)
+        .scenario("slots_are_taken_by_another_version", what_waits_in_slots_is_taken)
+        .scenario("backlog_goes_to_another_version", what_waits_on_disk_is_taken)
+        .scenario("forward_to_another_version", a_request_is_forwarded)
+        .scenario("missing_variant_is_named", a_variant_that_one_side_lacks_is_named)
 }
 
 struct Place {
@@ -208,13 +208,13 @@ fn long() -> CallOptions {
     CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() }
 }
 
-/// The caller of last year and that of today.
+/// The old caller and the new one.
 fn callers(domain: &Domain) -> (Caller<first::Ask, first::Told>, Caller<second::Ask, second::Told>) {
     let options = || CallerOptions { call: long(), ..CallerOptions::default() };
     (domain.caller_with("route", options()).unwrap(), domain.caller_with("route", options()).unwrap())
 }
 
-/// What a copy of a version says, asked by a caller of a version: the words between which something stands if both are of today.
+/// Expected reply of an instance to a caller: the separator is there only if both are new.
 fn between(caller: u32, copy: u32) -> &'static str {
     if (caller, copy) == (2, 2) { "a-b" } else { "ab" }
 }
@@ -227,7 +227,7 @@ fn each_version_calls_each() {
         assert_eq!(first.call(first::Ask::new(What::Join)), Ok(first::told(between(1, copy), copy)));
         let expected = second::told(between(2, copy), copy);
         assert_eq!(second.call(second::Ask::new(What::Join)), Ok(expected.clone()));
-        // However its end is learnt.
+        // For each way to wait.
         let mut call = second.start(second::Ask::new(What::Join));
         assert_eq!(until_some("it is polled", || call.try_take()), Ok(expected.clone()));
         assert_eq!(second.start(second::Ask::new(What::Join)).wait_for(PATIENCE), Some(Ok(expected.clone())));
@@ -239,7 +239,7 @@ fn each_version_calls_each() {
         for _ in 0..100 {
             assert_eq!(spinning.call(second::Ask::new(What::Join)), Ok(expected.clone()));
         }
-        // Both sides know what is closed.
+        // Both versions have `Closed`.
         let closed = || "late".to_owned();
         let old = place.domain.caller::<first::Event, first::Event>("route/event").unwrap();
         let event = first::Event::Closed { reason: closed() };
@@ -247,7 +247,7 @@ fn each_version_calls_each() {
         let new = place.domain.caller::<second::Event, second::Event>("route/event").unwrap();
         let event = second::Event::Closed { reason: closed() };
         assert_eq!(new.call(event.clone()), Ok(event));
-        // Names are all that JSON needs.
+        // JSON needs only names.
         let json = place.domain.caller::<Json, Json>("route").unwrap();
         let ask = second::Ask::new(What::Join).to_json().unwrap();
         let told = json.call(Json::new(ask).unwrap()).unwrap();
@@ -267,7 +267,7 @@ fn both_versions_serve_at_one_time() {
     let (first, second) = callers(&place.domain);
     until("all are known", || first.broadcast(&first::Ask::new(What::Join)).is_ok_and(|told| told.len() == 4));
     until("all are known", || second.broadcast(&second::Ask::new(What::Join)).is_ok_and(|told| told.len() == 4));
-    // While a copy of last year serves, requests have the form that it reads; replies have that of the copy.
+    // While an old instance serves, requests have the old form; replies have the form of the instance.
     let mut versions: Vec<_> = first.broadcast(&first::Ask::new(What::Join)).unwrap();
     versions.sort_by_key(|(_, told)| told.as_ref().map(|told| told.version).ok());
     let versions: Vec<_> = versions.into_iter().map(|(_, told)| told.unwrap()).collect();
@@ -276,7 +276,7 @@ fn both_versions_serve_at_one_time() {
     versions.sort_by_key(|(_, told)| told.as_ref().map(|told| told.version).ok());
     let versions: Vec<_> = versions.into_iter().map(|(_, told)| told.unwrap()).collect();
     assert_eq!(versions, [1, 1, 2, 2].map(|copy| second::told("ab", copy)));
-    // Whoever takes a call.
+    // Any instance may take a call.
     let mut answered = [0, 0, 0];
     until("a copy of each version has taken a call", || {
         let calls: Vec<_> = (0..16).map(|_| second.start(second::Ask::new(What::Join))).collect();
@@ -300,7 +300,7 @@ fn what_a_copy_had_begun_goes_on() {
         let calls = (first.start(first::Ask::new(What::Join)), second.start(second::Ask::new(What::Join)));
         copy.kill();
         let _other = start(&place.directory, takes_over, "route");
-        // What was written for a copy of last year has nothing that only those of today read.
+        // A request written for an old instance has no new fields.
         let expected = second::told("ab", takes_over);
         assert_eq!(begun.wait(), Ok(expected.clone()));
         assert_eq!(calls.0.wait(), Ok(first::told("ab", takes_over)));
@@ -350,7 +350,7 @@ fn what_waits_in_slots_is_taken() {
     }
     let mut copy = come(&place.directory, 1, "route");
     assert_eq!(together::all(calls), vec![Ok(second::told("ab", 1)); 10]);
-    // Ten of those were called, and ten were sent. It takes them from the moment at which it serves.
+    // Ten were called and ten were sent. It takes them from the moment it serves.
     let mut lines: Vec<_> = (0..21).map(|_| copy.line()).collect();
     lines.sort();
     assert_eq!(lines, [&["joins"; 20][..], &["serves"]].concat());
@@ -384,7 +384,7 @@ fn a_request_is_forwarded() {
         let (first, second) = callers(&place.domain);
         let there = || What::JoinThere("other".to_owned());
         assert_eq!(first.call(first::Ask::new(there())), Ok(first::told("ab", answers)));
-        // Once it was written for a copy of last year, nobody reads more in it.
+        // Once it was written for an old instance, its new fields are gone for good.
         assert_eq!(second.call(second::Ask::new(there())), Ok(second::told("ab", answers)));
     }
 }

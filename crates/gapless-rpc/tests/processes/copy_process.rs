@@ -1,4 +1,4 @@
-//! A process that serves, for the tests to start and to kill.
+//! A serving process, for the tests to start and to kill.
 
 use gapless_rpc::{CallContext, Domain, DomainOptions, Message, Refusal, Rejection, ServedRoute};
 use gapless_testkit::process::{Process, started_as, this_program};
@@ -13,37 +13,37 @@ use std::time::Duration;
 
 const ROLE: &str = "be-a-copy";
 
-/// What the tests ask for.
+/// Requests of the tests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 pub enum Ask {
-    /// The number and one.
+    /// Increments a number.
     Increment(u64),
-    /// As many bytes.
+    /// Returns this many bytes.
     Bytes(u32),
-    /// A refusal with that code.
+    /// Refuses with that code.
     Refuse(u32),
     Panic,
-    /// An answer after so many milliseconds; what is left of the call's time before it sleeps.
+    /// Sleeps for this many milliseconds; returns the remaining time of the call at the start.
     Sleep(u64),
-    /// The process id, as soon as that file exists.
+    /// Returns the process id once that file exists.
     WaitForFile(String),
-    /// Whether the caller's patience has ended while it slept.
+    /// Returns whether the caller cancelled during the sleep.
     SleepUntilCancelled,
-    /// The request goes on to that route.
+    /// Forwards the request to that route.
     Forward(String),
-    /// The value of that header.
+    /// Returns the value of that header.
     Header(String),
-    /// A call from inside the handler: what is left of its time there.
+    /// Calls from inside the handler; returns the remaining time there.
     Nested(String),
-    /// Its process id.
+    /// Returns the process id.
     Who,
-    /// A line of its output.
+    /// Prints a line.
     Say(u64),
-    /// Name, process and user of who calls.
+    /// Returns name, process and user of the caller.
     Caller,
 }
 
-/// And what they get.
+/// Replies of the tests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 pub enum Told {
     Number(u64),
@@ -97,7 +97,7 @@ fn answer(domain: &Domain, ask: Ask, context: &CallContext) -> Result<Told, Reje
     })
 }
 
-/// Serves until its standard input ends. Lines there: `SEED SLICE SLICES` writes over what it shares.
+/// Serves until its standard input ends. Input lines `SEED SLICE SLICES` overwrite shared memory.
 pub fn be_one_if_asked() {
     let Some(arguments) = started_as(ROLE) else { return };
     let domain = Domain::open_directory(&arguments[0], DomainOptions::default()).unwrap();
@@ -117,22 +117,23 @@ pub fn be_one_if_asked() {
     std::process::exit(0);
 }
 
-/// As an order `SEED SLICE SLICES` says.
+/// Executes an order `SEED SLICE SLICES`.
 pub fn scribble_as_told(order: &str) -> String {
     let numbers: Vec<u64> = order.split(' ').map(|number| number.parse().unwrap()).collect();
     scribble(&mut Random::new(numbers[0]), (numbers[1], numbers[2]))
 }
 
-/// Bytes of a page.
+/// Length of a page, bytes.
 const PAGE: u64 = 4096;
 
-/// Writes over every region that this process has, also one that it was given for reading only: a descriptor is opened anew for writing, below
-/// `/proc`. Random words in its first pages, where claims, bells and rings lie, and in its first MiB, and one in every page of slice `slice` of
-/// `slices`. Which pages these were: of each region, the shortest first, `FIRST..END/PAGES`.
+/// Overwrites every region of this process, even those given read-only: a descriptor is opened again for writing, below
+/// `/proc`. Writes random words to the first pages, which hold claims, bells and rings, and to the first MiB, and one
+/// word to every page of slice `slice` of `slices`. Returns the pages: `FIRST..END/PAGES` for each region, the shortest
+/// first.
 fn scribble(random: &mut Random, (slice, slices): (u64, u64)) -> String {
     let mut regions = Vec::new();
     let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().path());
-    // All before the first is opened, which is a descriptor, too.
+    // Collected before the first one is opened, which adds a descriptor.
     for path in descriptors.collect::<Vec<_>>() {
         let is_region = |to: PathBuf| to.to_string_lossy().starts_with("/memfd:gapless-region");
         if std::fs::read_link(&path).is_ok_and(is_region) {
@@ -149,7 +150,7 @@ fn scribble(random: &mut Random, (slice, slices): (u64, u64)) -> String {
         let anywhere = [4; 4].into_iter().chain([256; 16]).map(|most| (0, pages.min(most) * PAGE)).collect::<Vec<_>>();
         for (begin, length) in anywhere.into_iter().chain(slice.clone().map(|page| (page * PAGE, PAGE))) {
             let offset = begin + random.below(length / 8) * 8;
-            // Now what could be a claim, now anything.
+            // Plausible claims, or arbitrary words.
             let word = if random.below(2) == 0 { random.below(16) } else { random.below(u64::MAX) };
             region.write_all_at(&word.to_le_bytes(), offset).unwrap();
         }
@@ -158,12 +159,12 @@ fn scribble(random: &mut Random, (slice, slices): (u64, u64)) -> String {
     written.join(" ")
 }
 
-/// Starts one in a domain, and waits until it serves.
+/// Starts an instance in a domain, and waits until it serves.
 pub fn start(domain: &Path, workers: usize, routes: &[&str]) -> Process {
     start_as(this_program(), domain, workers, routes)
 }
 
-/// As [`start`], by a command that becomes [`this_program`] with the arguments that follow its own.
+/// Like [`start`], by a command that executes [`this_program`] with the arguments that follow its own.
 pub fn start_as(mut command: Command, domain: &Path, workers: usize, routes: &[&str]) -> Process {
     command.arg(ROLE).arg(domain).arg(workers.to_string()).args(routes).stdin(Stdio::piped()).stderr(Stdio::null());
     let mut process = Process::start(&mut command);

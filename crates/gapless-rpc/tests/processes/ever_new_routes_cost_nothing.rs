@@ -1,4 +1,4 @@
-//! Tables of routes go with their last caller and call, and none is made for a name that nobody serves.
+//! Tables of routes are freed with their last caller and call, and a route that is never served gets none.
 
 use super::AT_A_TIME;
 use gapless_rpc::caller::together;
@@ -12,20 +12,20 @@ use std::time::Duration;
 pub fn module() -> Module {
     // One at a time: they count the descriptors of the process.
     Module::new(module_path!())
-        .scenario("ten_thousand_forwards_to_ever_new_names_keep_no_descriptor", forwards_keep_no_descriptor)
-        .scenario("a_thousand_callers_are_made_and_dropped", callers_are_made_and_dropped)
-        .scenario("a_process_leaves_and_comes_back_a_hundred_times", a_process_leaves_and_comes_back)
-        .scenario("a_notice_that_waits_in_vain_keeps_no_table", a_notice_that_waits_in_vain)
+        .scenario("forwards_leak_no_descriptor", forwards_keep_no_descriptor)
+        .scenario("dropped_callers_leak_nothing", callers_are_made_and_dropped)
+        .scenario("rejoining_process_leaks_nothing", a_process_leaves_and_comes_back)
+        .scenario("undeliverable_notice_keeps_no_table", a_notice_that_waits_in_vain)
 }
 
-/// Scenarios that count nothing of this process.
+/// Scenarios that count no resources of this process.
 pub fn shared_module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
-        .scenario("what_was_sent_arrives_after_its_caller_is_gone", what_was_sent_arrives)
-        .scenario("counts_are_kept_between_two_calls_and_go_with_the_table", counts_go_with_the_table)
-        .scenario("beyond_the_limit_of_tables_a_call_says_so", beyond_the_limit)
-        .scenario("more_calls_than_slots_are_joined_side_by_side", more_calls_than_slots)
+        .scenario("sends_outlive_their_caller", what_was_sent_arrives)
+        .scenario("counters_live_with_the_table", counts_go_with_the_table)
+        .scenario("table_limit_is_reported", beyond_the_limit)
+        .scenario("more_calls_than_slots_can_be_joined", more_calls_than_slots)
 }
 
 fn pair(options: &DomainOptions) -> (tempfile::TempDir, Domain, Domain) {
@@ -43,7 +43,7 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Mapped memory of call tables.
+/// Mapped regions of call tables.
 fn regions() -> usize {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     maps.lines().filter(|line| line.contains("gapless-region")).count()
@@ -89,7 +89,7 @@ fn callers_are_made_and_dropped() {
     assert_eq!(first.call_with(1, &patient()), Ok(2));
 }
 
-/// It lives on, and so nothing of what it had is seen to be dead.
+/// The process lives on, so its resources are not released by its death.
 fn a_process_leaves_and_comes_back() {
     let folder = tempfile::tempdir().unwrap();
     let open = || Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
@@ -102,7 +102,7 @@ fn a_process_leaves_and_comes_back() {
     };
     come_and_go(0);
     until("it is gone", || client.routes(PATIENCE).unwrap().routes.is_empty());
-    // Its route is; its connection may be open for a moment longer, so this is the most that may be left, and not the least.
+    // The route is gone; the connection may stay open a moment longer, so this is an upper bound.
     let before = (descriptors(), regions());
     (1..=rounds(100, 30)).for_each(come_and_go);
     until("nothing is left of it", || descriptors() <= before.0 && regions() <= before.1);
@@ -127,7 +127,7 @@ fn what_was_sent_arrives() {
     until("the table is gone", || served.callers() == 0);
 }
 
-/// To a process that is gone, of which that is not known yet when it is sent; and nobody tells it anything again.
+/// Notice to a process that has gone, which is not known yet when it is sent; no later event reports it.
 fn a_notice_that_waits_in_vain() {
     for _ in 0..100 {
         let (_folder, server, client) = pair(&DomainOptions::default());
@@ -144,9 +144,9 @@ fn a_notice_that_waits_in_vain() {
         drop((caller, notices, client));
         until("its table is gone", || served.callers() == 0);
         let before = regions();
-        // Unless this process has seen already that it is gone.
+        // Unless this process knows already that it is gone.
         if server.notify(&address, 7_u64).is_ok() {
-            // What the client has left may have gone only now, too.
+            // The client's own resources may also be released only now.
             return until("the table of what waits in vain is gone", || regions() <= before);
         }
     }
@@ -159,7 +159,7 @@ fn counts_go_with_the_table() {
     let _front = server.serve("front").handle(forward).unwrap();
     let back = server.serve("back").handle(|number: u64, _| Ok(number + 1)).unwrap();
     let caller: Caller<u64, u64> = client.caller("front").unwrap();
-    // Each of these calls is the only user of the table of the route that it goes on to.
+    // Each of these calls is the only user of the table of the route that it is forwarded to.
     for number in 0..3 {
         assert_eq!(caller.call_with(number, &patient()), Ok(number + 1));
     }
@@ -168,9 +168,9 @@ fn counts_go_with_the_table() {
     until("the table is gone", || back.callers() == 0);
     until("its counts are gone", || counted("back").is_none());
     let statistics = caller.statistics();
-    assert_eq!((statistics.offered, statistics.forwarded), (3, 3), "those of the caller are not");
+    assert_eq!((statistics.offered, statistics.forwarded), (3, 3), "the caller's counts stay");
 
-    // A call that nobody serves is counted, though there is no table, and goes with its caller.
+    // A call without an instance is counted, though there is no table; its counts go with its caller.
     let early: Caller<u64, u64> = client.caller("late").unwrap();
     assert!(matches!(early.call(1), Err(CallError::NoRoute { .. })));
     assert!(matches!(early.send(1), Err(CallError::NoRoute { .. })));
@@ -207,7 +207,7 @@ fn beyond_the_limit() {
     assert!(waiting.len() >= 1024 && reason.contains("1024 routes"), "{reason} after {}", waiting.len());
 }
 
-/// Each handler waits until another is at work, too.
+/// Each handler waits until another runs, too.
 fn more_calls_than_slots() {
     let (_folder, server, client) = pair(&DomainOptions { slots: 2, ..DomainOptions::default() });
     let meeting = Arc::new((Mutex::new(0_u64), Condvar::new()));
@@ -230,5 +230,5 @@ fn more_calls_than_slots() {
     let mut calls = calls();
     let mut taken = calls.swap_remove(0);
     assert!(matches!(taken.wait_for(PATIENCE), Some(Ok(_))));
-    assert_eq!(taken.attempts(), 1, "also when its outcome was taken");
+    assert_eq!(taken.attempts(), 1, "readable after the outcome was taken");
 }

@@ -1,5 +1,5 @@
-//! The first calls of a caller wait for copies to be heard of, and no thread does: neither the one that begins a call nor one that
-//! polls it.
+//! The first calls of a caller wait for discovery without blocking a thread: neither the thread that starts a call nor
+//! one that polls it.
 
 use super::AT_A_TIME;
 use super::copy_process::{Ask, Told, start};
@@ -15,14 +15,11 @@ use std::time::{Duration, Instant};
 pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
-        .scenario("a_copy_that_stands_still_holds_up_no_thread", a_copy_that_stands_still)
-        .scenario(
-            "a_copy_that_stands_still_is_named_within_the_time_of_what_asks_it",
-            a_copy_that_stands_still_is_named,
-        )
-        .scenario("a_copy_that_stands_still_later_is_named_too", a_copy_that_stands_still_later)
-        .scenario("a_process_of_another_protocol_is_named_with_both_versions", a_process_of_another_protocol)
-        .scenario("a_call_begins_without_being_looked_at", a_call_begins_without_being_looked_at)
+        .scenario("stopped_process_blocks_no_thread", a_copy_that_stands_still)
+        .scenario("stopped_process_is_named_in_time", a_copy_that_stands_still_is_named)
+        .scenario("later_stopped_process_is_named", a_copy_that_stands_still_later)
+        .scenario("other_protocol_version_is_named", a_process_of_another_protocol)
+        .scenario("call_begins_without_a_poll", a_call_begins_without_being_looked_at)
 }
 
 fn patient() -> CallOptions {
@@ -42,11 +39,11 @@ fn a_copy_that_stands_still() {
         assert_eq!(call.wait_for(Duration::ZERO), None);
         (caller, call)
     };
-    // Each would be held up for a second.
+    // Each would block for a second.
     let others: Vec<_> = (0..120).map(|number| begin(&format!("route/{number}"))).collect();
     let (caller, call) = begin("route");
     assert!(began.elapsed() < Duration::from_secs(100), "{:?}", began.elapsed());
-    // What is given up, or has no time, is counted.
+    // Cancelled calls, and calls without time, are counted.
     let hurried = CallOptions { timeout: Some(Duration::from_nanos(1)), ..patient() };
     let late = caller.call_with(Ask::Increment(1), &hurried);
     let is_late = |after: &Duration| *after == Duration::from_nanos(1);
@@ -59,7 +56,7 @@ fn a_copy_that_stands_still() {
     drop(others);
 }
 
-/// Far from the second and two that copies are waited for.
+/// Far below the one and two seconds that discovery waits.
 const SHORT: Duration = Duration::from_millis(900);
 
 fn caller_within(client: &Domain, route: &str, timeout: Duration) -> Caller<Ask, Told> {
@@ -82,7 +79,8 @@ fn a_copy_that_stands_still_is_named() {
         |caller, _| caller.query_copies(CopyQuery::Ping).map(drop),
     ];
     for (number, asks) in all.into_iter().enumerate() {
-        // Each is the first of its process. Not bounded by the time of the call it would be Unavailable, after two seconds.
+        // Each is the first call of its process. Unless bounded by the call's timeout, it would be Unavailable after
+        // two seconds.
         let client = Domain::open_directory(&path, DomainOptions::default()).unwrap();
         let error = asks(&caller_within(&client, "route", SHORT), ask.clone()).unwrap_err();
         let (route, not_taken_by) = ("route".to_owned(), vec![process_id]);
@@ -90,7 +88,7 @@ fn a_copy_that_stands_still_is_named() {
         let said = format!("no reply from route within 900 ms; the copy of process {process_id} did not take the call");
         assert_eq!(error.to_string(), said);
     }
-    // Who has more time is told that nobody knows.
+    // With a longer timeout, the caller learns that the state is unknown.
     let client = Domain::open_directory(&path, DomainOptions::default()).unwrap();
     let error = caller_within(&client, "route", PATIENCE).call(ask).unwrap_err();
     let said = error.to_string();
@@ -116,7 +114,7 @@ fn a_copy_that_stands_still_later() {
     };
     let short = CallOptions { timeout: Some(SHORT), ..CallOptions::default() };
     assert_eq!(caller.call_with(Ask::Increment(1), &short), Err(late("route")));
-    // It is brought the table of this route, and does not answer.
+    // It is offered the table of this route, and does not answer.
     let other = caller_within(&client, "other", SHORT);
     assert_eq!(other.call(Ask::Increment(1)), Err(late("other")));
     assert_eq!(other.broadcast(&Ask::Increment(1)).unwrap(), [(CopyAddress::Process(process_id), Err(late("other")))]);
@@ -125,7 +123,7 @@ fn a_copy_that_stands_still_later() {
     assert_eq!(caller.call(Ask::Increment(1)), Ok(Told::Number(2)));
 }
 
-/// A process that speaks of its version alone, in bytes that are made by hand.
+/// A process that sends only its version, in handmade bytes.
 fn a_process_of_another_protocol() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
@@ -140,7 +138,7 @@ fn a_process_of_another_protocol() {
     std::thread::spawn(move || {
         while let Ok(connection) = rustix::net::accept(&socket) {
             let _ = rustix::net::send(&connection, b"GAPR\x63\x00\x01\x00what version 99 says", SendFlags::NOSIGNAL);
-            // It reads what it is told, until the other side has closed.
+            // Reads everything until the other side has closed.
             let mut buffer = [0; 1 << 10];
             while rustix::net::recv(&connection, &mut buffer, RecvFlags::empty()).is_ok_and(|(length, _)| length > 0) {}
         }
@@ -155,7 +153,7 @@ fn a_process_of_another_protocol() {
     assert_eq!(caller.broadcast(&Ask::Increment(1)), Err(expected.clone()));
     let said = expected.to_string();
     assert!(said.contains("speaks version 99") && said.ends_with("this process speaks version 4"), "{said}");
-    // It harms no route that somebody else serves.
+    // It does not affect routes that another process serves.
     let _copy = start(&path, 1, &["route"]);
     assert_eq!(caller.call_with(Ask::Increment(1), &patient()), Ok(Told::Number(2)));
 }

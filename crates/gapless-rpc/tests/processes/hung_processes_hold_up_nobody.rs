@@ -1,4 +1,4 @@
-//! A process that lives and does nothing, as one that is stopped, costs others nothing but what it has begun.
+//! A living but unresponsive process, such as a stopped one, affects only calls that it has begun.
 
 use super::AT_A_TIME;
 use super::copy_process::{Ask, Told, start};
@@ -18,12 +18,12 @@ use std::time::Duration;
 pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
-        .scenario("its_keys_go_to_the_next_copy_and_come_back", its_keys_go_to_the_next_copy)
-        .scenario("calls_of_its_keys_that_are_given_up_early_move_them_too", calls_that_are_given_up_early)
-        .scenario("what_is_sent_with_its_keys_goes_on", what_is_sent_goes_on)
-        .scenario("first_calls_of_other_routes_do_not_wait_for_it", first_calls_do_not_wait)
-        .scenario("a_broadcast_of_a_new_process_names_it_and_has_the_others", a_broadcast_names_it)
-        .scenario("it_is_shown_to_old_and_new_processes", it_is_shown)
+        .scenario("keys_move_away_and_come_back", its_keys_go_to_the_next_copy)
+        .scenario("cancelled_calls_move_keys_too", calls_that_are_given_up_early)
+        .scenario("sends_with_its_keys_go_on", what_is_sent_goes_on)
+        .scenario("first_calls_elsewhere_do_not_wait", first_calls_do_not_wait)
+        .scenario("broadcast_names_the_hung_process", a_broadcast_names_it)
+        .scenario("hung_process_is_listed", it_is_shown)
 }
 
 const KEYS: u64 = 40;
@@ -42,7 +42,8 @@ fn with_key(key: u64, timeout: Duration) -> CallOptions {
     CallOptions { key: Some(key), timeout: Some(timeout), ..CallOptions::default() }
 }
 
-/// The copy that answers a call of a key. In far less time than this one that is stopped gives its keys away.
+/// Instance that answers a call with a key. The timeout is far above the time in which a stopped instance loses its
+/// keys.
 fn copy_of(caller: &Caller<Ask, Told>, key: u64) -> Result<u64, CallError> {
     caller.call_with(Ask::Who, &with_key(key, PATIENCE / 2)).map(|told| match told {
         Told::Number(process_id) => process_id,
@@ -50,7 +51,7 @@ fn copy_of(caller: &Caller<Ask, Told>, key: u64) -> Result<u64, CallError> {
     })
 }
 
-/// Three copies, what is known of them, and the copy of each key.
+/// Starts three instances; returns them and the instance of each key.
 fn three_copies(path: &Path, caller: &Caller<Ask, Told>) -> (Vec<Process>, Vec<u64>) {
     let copies: Vec<Process> = (0..3).map(|_| start(path, 1, &["route"])).collect();
     until("all of them are known", || caller.broadcast(&Ask::Who).is_ok_and(|ends| ends.len() == 3));
@@ -72,7 +73,7 @@ fn its_keys_go_to_the_next_copy() {
         assert_ne!(*meanwhile, hung, "key {key}");
         assert!(*before == hung || before == meanwhile, "key {key} of a copy that takes has moved");
     }
-    // The next copy of their order is the one that has them when the first is gone.
+    // The next instance in the hash order also gets the keys when the first one dies.
     copies[0].signal(Signal::CONT);
     let until_all = |expected: &[u64], what| {
         until(what, || (0..KEYS).zip(expected).all(|(key, copy)| copy_of(&caller, key) == Ok(*copy)));
@@ -90,7 +91,7 @@ fn calls_that_are_given_up_early() {
     let (copies, before) = three_copies(&path, &caller);
     let key = before.iter().position(|copy| *copy == number(&copies[0])).unwrap() as u64;
     copies[0].stop();
-    // Each gives up long before the copy is known to take nothing.
+    // Each call is cancelled long before the instance is known to be unresponsive.
     let hurried = with_key(key, Duration::from_millis(20));
     let takes = || caller.call_with(Ask::Who, &hurried).is_ok_and(|told| told != Told::Number(number(&copies[0])));
     until("the next copy takes them", takes);
@@ -116,8 +117,8 @@ fn what_is_sent_goes_on() {
     copies[0].signal(Signal::CONT);
 }
 
-/// A call in less time than a process that does not answer was waited for, which was a second. On a machine that is busy it is tried
-/// again, each time by a process that knows nobody.
+/// A call with a timeout shorter than the wait for an unresponsive process, which was a second. On a busy machine it is
+/// retried, each time by a process without any discovery.
 fn first_calls_do_not_wait() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
@@ -137,7 +138,7 @@ fn first_calls_do_not_wait() {
     hung.signal(Signal::CONT);
 }
 
-/// Also in no more time than is waited for what a process serves.
+/// Also with a timeout no longer than the wait for discovery.
 fn a_broadcast_names_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
@@ -166,7 +167,7 @@ fn a_broadcast_names_it() {
         assert_eq!(pings.iter().filter(|ping| ping.is_ok()).count(), 1, "{pings:?}");
         assert_eq!(pings.len(), 2, "{pings:?}");
     };
-    // Side by side: each waits until the stopped process is known to be silent.
+    // In parallel: each waits until the stopped process is known to be silent.
     std::thread::scope(|threads| {
         for (timeout, is_awaited) in [(PATIENCE, false), (second, false), (PATIENCE, true), (second, true)] {
             threads.spawn(move || broadcast(timeout, is_awaited));
@@ -175,7 +176,7 @@ fn a_broadcast_names_it() {
     hung.signal(Signal::CONT);
 }
 
-/// What a future comes to that does not wait on the thread that polls it.
+/// Result of a future that must not block the polling thread.
 fn awaited<T>(future: impl Future<Output = T> + Send) -> T {
     let mut future = pin!(future);
     let polled = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));

@@ -1,4 +1,4 @@
-//! Copies and callers are killed at any moment: every call ends, no answer is wrong or doubled, nothing is left behind.
+//! Instances and callers are killed at any moment: every call ends, no answer is wrong or doubled, nothing is left.
 
 use super::AT_A_TIME;
 use super::copy_process::{Ask, Told, start};
@@ -16,23 +16,23 @@ const CALLER: &str = "be-a-caller";
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .with_choices("copies_are_killed_under_traffic", copies_are_killed_under_traffic)
-        .with_choices("callers_are_killed_under_traffic", callers_are_killed_under_traffic)
+        .with_choices("instances_killed_under_load", copies_are_killed_under_traffic)
+        .with_choices("callers_killed_under_load", callers_are_killed_under_traffic)
 }
 
 /// Scenarios that count no descriptors of this process.
 pub fn shared_module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
-        .scenario("a_killed_copy_ends_its_calls_at_once", a_killed_copy_ends_its_calls_at_once)
-        .scenario("a_repetition_waits_for_a_copy_as_the_first_attempt", a_repetition_waits_for_a_copy)
+        .scenario("killed_instance_ends_its_calls", a_killed_copy_ends_its_calls_at_once)
+        .scenario("retry_waits_for_an_instance", a_repetition_waits_for_a_copy)
 }
 
 fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Retries of what had begun are allowed: incrementing is idempotent.
+/// Retries of begun requests are allowed: incrementing is idempotent.
 fn copies_are_killed_under_traffic(random: &mut Random) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
@@ -62,7 +62,7 @@ fn copies_are_killed_under_traffic(random: &mut Random) {
                     let asked = number << 32 | each;
                     match caller.call(Ask::Increment(asked)) {
                         Ok(told) => assert_eq!(told, Told::Number(asked + 1), "the answer to another call"),
-                        // All copies were dead at one moment, and it was not its first attempt.
+                        // All instances were dead at one moment, and it was not its first attempt.
                         Err(CallError::Unknown { .. } | CallError::NotBegun { .. }) => lost += 1,
                         Err(error) => panic!("{error}"),
                     }
@@ -167,12 +167,12 @@ fn a_killed_copy_ends_its_calls_at_once() {
     let outcome = begun.wait().unwrap_err();
     assert!(matches!(outcome, CallError::Unknown { attempts: 1, .. }), "{outcome}");
     assert_eq!(unserved.wait(), Err(CallError::no_route("route")));
-    // What no copy had taken waits for another, if it may.
+    // A request that no instance had taken waits for another, if its options allow.
     let _next = start(&path, 1, &["route"]);
     assert_eq!(waiting.wait(), Ok(Told::Number(2)));
 }
 
-/// The only copy dies in the middle of a blocking call and of a task's, and the next one comes later.
+/// The only instance dies during a blocking call and a task's call, and the next one comes later.
 fn a_repetition_waits_for_a_copy() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
@@ -186,7 +186,7 @@ fn a_repetition_waits_for_a_copy() {
         let said = caller.query_copies(CopyQuery::Statistics).unwrap();
         said.iter().any(|said| said.as_ref().is_ok_and(|said| said.contains(&format!("\"in_flight\":{count}"))))
     };
-    // Answered by the successor alone; one worker more says how many wait.
+    // Only the successor answers; one more worker reports how many calls wait.
     let gate = folder.path().join("gate");
     let wait = Ask::WaitForFile(gate.to_str().unwrap().to_owned());
     let blocking = {

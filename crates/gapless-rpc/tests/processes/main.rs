@@ -1,4 +1,4 @@
-//! What calls between processes promise, also when processes die at any moment: one program, without a harness, see
+//! Promises of calls between processes, also when processes die at any moment: one program, without a harness, see
 //! `gapless_testkit::scenarios`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says where it failed")]
@@ -25,7 +25,7 @@ mod what_is_short_is_asked_for_again;
 use gapless_testkit::random::rounds;
 use std::process::ExitCode;
 
-/// Scenarios that run at one time, of those that count no descriptors of this process.
+/// Scenarios that run concurrently, among those that count no descriptors of this process.
 const AT_A_TIME: usize = 12;
 
 fn main() -> ExitCode {
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     routes_come_and_go::be_one_if_asked();
     traces_go_over_processes::be_one_if_asked();
     what_is_short_is_asked_for_again::be_one_if_asked();
-    // The longest begin first.
+    // The longest first.
     gapless_testkit::scenarios::run(vec![
         killed_copies_lose_no_answer::module(),
         killed_copies_lose_no_answer::shared_module(),

@@ -1,4 +1,5 @@
-//! Notices: in order, to the process that called and to no other, also when others are slow, gone, or know other notices.
+//! Notices arrive in order, only at the process that called, also when other receivers are slow, gone, or receive other
+//! types.
 
 use super::AT_A_TIME;
 use super::copy_process::{Ask, Told, start};
@@ -16,15 +17,15 @@ const ROLE: &str = "be-a-receiver";
 pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
-        .scenario("in_their_order_also_after_the_call", in_their_order_also_after_the_call)
-        .scenario("a_caller_that_is_gone_is_known_and_no_other_is_hit", a_caller_that_is_gone_is_known)
-        .scenario("who_receives_no_such_notices_is_known_at_once", who_receives_no_such_notices)
-        .scenario("a_slow_receiver_holds_up_nobody", a_slow_receiver_holds_up_nobody)
-        .scenario("a_subscription_ends_with_its_publisher", a_subscription_ends_with_its_publisher)
-        .scenario("what_is_told_before_a_receiver_answers_waits_for_it", what_is_told_before_it_answers)
+        .scenario("notices_keep_order_after_the_call", in_their_order_also_after_the_call)
+        .scenario("gone_receiver_is_reported", a_caller_that_is_gone_is_known)
+        .scenario("unreceived_type_is_reported_at_once", who_receives_no_such_notices)
+        .scenario("slow_receiver_blocks_no_other", a_slow_receiver_holds_up_nobody)
+        .scenario("subscription_ends_with_publisher", a_subscription_ends_with_its_publisher)
+        .scenario("early_notices_wait_for_the_receiver", what_is_told_before_it_answers)
 }
 
-/// Calls `desk`, and prints what it is told; a notice of [`Ask`] makes it wait for a line. `receives` or not.
+/// Calls `desk`, and prints the notices it gets; a notice of [`Ask`] makes it wait for a line. `receives` or not.
 pub fn be_one_if_asked() {
     let Some(arguments) = started_as(ROLE) else { return };
     let domain = Domain::open_directory(&arguments[0], DomainOptions::default()).unwrap();
@@ -48,7 +49,7 @@ pub fn be_one_if_asked() {
     std::process::exit(0);
 }
 
-/// A process that takes the addresses of its callers.
+/// A process that keeps the addresses of its callers.
 struct Desk {
     folder: tempfile::TempDir,
     domain: Domain,
@@ -97,7 +98,7 @@ fn in_their_order_also_after_the_call() {
 
 fn a_caller_that_is_gone_is_known() {
     let desk = Desk::open();
-    // One that was told something, and one that was not.
+    // One process that got a notice, and one that did not.
     let (mut told, untold) = (desk.receiver("receives"), desk.receiver("receives"));
     desk.domain.notify(&told.1, Told::Number(1)).unwrap();
     assert_eq!(told.0.line(), "1");
@@ -124,7 +125,7 @@ fn who_receives_no_such_notices() {
     }
     desk.domain.notify(&receiver.1, Told::Number(1)).unwrap();
     assert_eq!(receiver.0.line(), "1");
-    // Not shown as an application's route, nor counted as one.
+    // Neither listed nor counted as an application's route.
     let known = desk.domain.routes(PATIENCE).unwrap().routes;
     assert_eq!((known.len(), known[0].is_hidden()), (1, true), "{known:?}");
     assert!(desk.domain.copy_statistics().unwrap().iter().all(|reading| reading.route == "desk"));
@@ -162,7 +163,7 @@ fn what_is_told_before_it_answers() {
     let (mut hung, doomed, mut quick) =
         (desk.receiver("receives"), desk.receiver("receives"), desk.receiver("receives"));
     [&hung, &doomed].iter().for_each(|(process, _)| process.stop());
-    // What waits for a receiver that does not answer has the room of any other, and no other waits for it.
+    // Notices for an unresponsive receiver have the usual limit, and block no other receiver.
     for (process, address) in [&hung, &doomed] {
         for number in 0..64 {
             desk.domain.notify(address, Told::Number(number)).unwrap();
@@ -177,7 +178,7 @@ fn what_is_told_before_it_answers() {
     drop(doomed.0);
     let is_gone = || matches!(desk.domain.notify(&doomed.1, Told::Number(2)), Err(CallError::NoRoute { .. }));
     until("the death is known", is_gone);
-    // All of it arrives, in order, when the receiver goes on.
+    // All of them arrive, in order, when the receiver continues.
     hung.0.signal(Signal::CONT);
     for number in 0..64 {
         assert_eq!(hung.0.line(), number.to_string());

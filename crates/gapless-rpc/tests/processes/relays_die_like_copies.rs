@@ -1,4 +1,5 @@
-//! A process with a relay is killed: its calls end at once as what they are, and go to copies or other relays as their callers say.
+//! A process with a relay is killed: its calls end at once with their proper outcome, and are retried at instances or
+//! other relays by their policy.
 
 use super::AT_A_TIME;
 use super::copy_process::{Ask, Told, start};
@@ -15,7 +16,7 @@ pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
         .scenario("a_killed_relay_ends_its_calls", a_killed_relay_ends_its_calls)
-        .scenario("a_copy_takes_over_from_a_relay", a_copy_takes_over_from_a_relay)
+        .scenario("instance_takes_over_from_a_relay", a_copy_takes_over_from_a_relay)
 }
 
 /// Relays "route" of the domain: it begins its first request, and keeps that and the second.

@@ -1,4 +1,4 @@
-//! Routes are withdrawn and served again, and calls that find no copy end in their time.
+//! Routes are withdrawn and served again, and calls without an instance end in time.
 
 use super::AT_A_TIME;
 use super::copy_process::{Ask, Told, start, start_as};
@@ -22,18 +22,18 @@ const ROLE: &str = "reads-for-ever";
 pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
-        .scenario("a_route_is_withdrawn_and_served_again_as_often_as_one_likes", served_again_as_often_as_one_likes)
-        .scenario("a_task_that_waits_for_a_route_waits_no_longer_than_it_may", a_task_waits_no_longer_than_it_may)
-        .scenario("old_and_new_copies_of_a_route_both_read_its_requests", old_and_new_copies_read_its_requests)
-        .scenario("a_route_that_comes_and_goes_under_calls_loses_none", comes_and_goes_under_calls)
-        .scenario("a_removed_domain_is_made_again", a_removed_domain_is_made_again)
-        .scenario("a_stopped_copy_opens_its_socket_again", a_stopped_copy_opens_its_socket_again)
-        .scenario("a_umask_takes_nothing_from_a_domain", a_umask_takes_nothing)
-        .scenario("a_call_that_no_copy_takes_ends_with_the_last_copy", a_call_ends_with_the_last_copy)
-        .scenario("what_a_copy_had_taken_is_told_from_what_found_none", taken_is_told_from_what_found_none)
+        .scenario("route_can_be_served_again", served_again_as_often_as_one_likes)
+        .scenario("waiting_task_times_out", a_task_waits_no_longer_than_it_may)
+        .scenario("mixed_versions_read_requests", old_and_new_copies_read_its_requests)
+        .scenario("flapping_route_loses_no_call", comes_and_goes_under_calls)
+        .scenario("removed_domain_is_recreated", a_removed_domain_is_made_again)
+        .scenario("stopped_process_reopens_its_socket", a_stopped_copy_opens_its_socket_again)
+        .scenario("umask_does_not_affect_a_domain", a_umask_takes_nothing)
+        .scenario("untaken_call_ends_with_last_instance", a_call_ends_with_the_last_copy)
+        .scenario("taken_and_untaken_ends_differ", taken_is_told_from_what_found_none)
 }
 
-/// Two domains, as two processes have them.
+/// Two domain handles, like two processes.
 fn pair() -> (tempfile::TempDir, Domain, Domain) {
     let folder = tempfile::tempdir().unwrap();
     let open = || Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
@@ -48,10 +48,10 @@ fn patient() -> CallOptions {
 fn served_again_as_often_as_one_likes() {
     let (_folder, server, client) = pair();
     let caller: Caller<u64, u64> = client.caller("route").unwrap();
-    // More often than there may be tables on a connection.
+    // More often than the limit of tables per connection.
     for cycle in 0..rounds(1500, 1100) {
         let route = server.serve("route").handle(move |number: u64, _| Ok(number + cycle)).unwrap();
-        // Every third is gone perhaps before the table has come.
+        // Every third one may be gone before the table has arrived.
         if cycle % 3 != 0 {
             assert_eq!(caller.call_with(1, &patient()), Ok(1 + cycle), "cycle {cycle}");
         }
@@ -59,7 +59,7 @@ fn served_again_as_often_as_one_likes() {
     }
 }
 
-/// Those of before find each other, and new ones.
+/// Members from before find each other again, and new ones.
 fn a_removed_domain_is_made_again() {
     let (folder, server, client) = pair();
     let path = folder.path().join("domain");
@@ -67,10 +67,10 @@ fn a_removed_domain_is_made_again() {
     let _route = server.serve("route").handle(|number: u64, _| Ok(number + 1)).unwrap();
     assert_eq!(caller.call_with(1, &patient()), Ok(2));
     for round in 0..2 {
-        // They may just make files there.
+        // Members may just be creating files there.
         until("it is removed", || std::fs::remove_dir_all(&path).is_ok());
         if round > 0 {
-            // Those who are there may be faster.
+            // Existing members may be faster.
             let _there = std::fs::DirBuilder::new().mode(0o700).create(&path);
         }
         until("the server is there again", || path.read_dir().is_ok_and(|mut files| files.next().is_some()));
@@ -109,11 +109,12 @@ fn a_stopped_copy_opens_its_socket_again() {
     assert!(matches!(caller.call_with(Ask::Who, &patient()), Ok(Told::Number(_))));
 }
 
-/// A route that comes and goes as fast as it can, dropped or drained, under calls that wait for it: here and elsewhere.
+/// A route comes and goes as fast as possible, dropped or drained, under calls that wait for it: here and in another
+/// process.
 fn comes_and_goes_under_calls() {
     let (_folder, server, client) = pair();
     let here = Domain::in_process("test");
-    // Inside a process what waits in the queue goes with a route that is dropped.
+    // Within a process, queued requests end with a dropped route.
     for (server, client, may_drop) in [(&server, &client, true), (&here, &here, false)] {
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -143,7 +144,7 @@ fn comes_and_goes_under_calls() {
     }
 }
 
-/// Root may do anything, so it is the modes that are looked at.
+/// Checks the modes, because root may do anything.
 fn a_umask_takes_nothing() {
     for umask in ["0777", "0277", "0077"] {
         let folder = tempfile::tempdir().unwrap();
@@ -164,7 +165,7 @@ fn a_umask_takes_nothing() {
         endings.sort_unstable();
         assert_eq!(endings, ["counters", "counters", "lock", "sock"]);
     }
-    // As a process leaves it that was killed in between.
+    // The state left by a process that was killed in between.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     std::fs::DirBuilder::new().mode(0o000).create(&path).unwrap();
@@ -205,7 +206,7 @@ fn a_call_ends_with_the_last_copy() {
     assert_eq!(unended.wait(), Err(CallError::Closed));
 }
 
-/// A request that its copy reads for ever: it is taken, and its handler does not begin.
+/// A request that its instance decodes for ever: it is taken, and its handler does not begin.
 struct Unread;
 
 impl Message for Unread {
@@ -235,7 +236,7 @@ pub fn be_one_if_asked() {
     }
 }
 
-/// A copy is suspended while its worker takes a request, and dies with it.
+/// An instance is suspended while its worker takes a request, and dies with it.
 fn taken_is_told_from_what_found_none() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
@@ -295,12 +296,12 @@ fn old_and_new_copies_read_its_requests() {
     let caller: Caller<third::Order, u64> = client.caller("route").unwrap();
     let order = third::Order { id: 1, copies: 5, marker: 9 };
     let of_old = old.serve("route").handle(|order: first::Order, _| Ok(order.id)).unwrap();
-    // One that begins before the copy is known has the form of its own program.
+    // A call that starts before the instance is known has the form of its own program.
     gapless_testkit::wait::until("the old copy answers", || caller.call(order.clone()) == Ok(1));
     let of_new = new.serve("route").handle(|order: second::Order, _| Ok(order.id + u64::from(order.copies))).unwrap();
-    // Both have the table, and nothing of the second version reaches a copy that would not read it.
+    // Both have the table, and no new form reaches an instance that cannot read it.
     gapless_testkit::wait::until("both copies answer", || {
-        // One that has come just now counts before it says what it serves.
+        // A new instance counts before it announces its routes.
         caller.broadcast(&order).unwrap().iter().filter(|(_, outcome)| outcome.is_ok()).count() == 2
     });
     for (_, outcome) in caller.broadcast(&order).unwrap() {

@@ -1,4 +1,4 @@
-//! [`SpanRecorder`]: a subscriber of `tracing` that keeps the spans of calls, for tests to look at.
+//! [`SpanRecorder`]: a subscriber of `tracing` that keeps the spans of calls, for tests to inspect.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -13,7 +13,7 @@ use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, Registry};
 
-/// A span: its name, the one above it in its process, and its fields as text.
+/// A span: its name, its parent within its process, and its fields as text.
 #[derive(Clone, Debug, Default)]
 pub struct Recorded {
     pub name: String,
@@ -24,12 +24,12 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// A field's value, or nothing.
+    /// Value of a field, or an empty text.
     pub fn field(&self, name: &str) -> &str {
         self.fields.get(name).map_or("", String::as_str)
     }
 
-    /// As one line, to be read by another process.
+    /// Serializes the span as one line for another process.
     pub fn to_line(&self) -> String {
         let fields = self.fields.iter().map(|(name, value)| format!("\t{name}={value}")).collect::<String>();
         self.name.clone() + &fields
@@ -54,7 +54,7 @@ impl Visit for Recorded {
     }
 }
 
-/// Clones record into the same list.
+/// Recorder of spans. Clones share the list.
 #[derive(Clone)]
 pub struct SpanRecorder {
     spans: Spans,
@@ -70,9 +70,10 @@ impl Default for SpanRecorder {
 }
 
 impl SpanRecorder {
-    /// Records what is of this level, or more important.
+    /// Records spans of this level, and more important ones.
     pub fn up_to(level: LevelFilter) -> Self {
-        // With one subscriber alone `tracing` asks only that of the thread that comes to a span first, and remembers what it says.
+        // With a single subscriber, `tracing` asks only that of the first thread to reach a span, and caches its
+        // answer.
         static SECOND: OnceLock<Dispatch> = OnceLock::new();
         SECOND.get_or_init(|| Dispatch::new(NoSubscriber::default()));
         let spans = Spans::default();
@@ -80,28 +81,28 @@ impl SpanRecorder {
         Self { spans, dispatch }
     }
 
-    /// All spans that were opened so far, in their order.
+    /// All spans opened so far, in order.
     pub fn spans(&self) -> Vec<Recorded> {
         self.spans.lock().unwrap().clone()
     }
 
-    /// That of a side, `call` or `serve`, of a route.
+    /// The only span of a side, `call` or `serve`, of a route.
     #[track_caller]
     pub fn only(&self, name: &str, route: &str) -> Recorded {
         only(&self.spans(), name, route)
     }
 
-    /// This thread records here until the result is dropped.
+    /// Records this thread until the result is dropped.
     pub fn here(&self) -> DefaultGuard {
         dispatcher::set_default(&self.dispatch)
     }
 
-    /// From now on this thread records here.
+    /// Records this thread from now on.
     pub fn record_this_thread(&self) {
         std::mem::forget(self.here());
     }
 
-    /// From now on this process records here.
+    /// Records this process from now on.
     pub fn record_this_process(&self) {
         dispatcher::set_global_default(self.dispatch.clone()).unwrap();
     }
@@ -115,13 +116,13 @@ pub fn only(spans: &[Recorded], name: &str, route: &str) -> Recorded {
     found[0].clone()
 }
 
-/// The part of the subscriber that keeps them.
+/// Layer that stores the spans.
 struct Recording(Spans);
 
 impl Recording {
     fn with(&self, id: &Id, change: impl FnOnce(&mut Recorded)) {
         let mut spans = self.0.lock().unwrap();
-        // Ids are given again; the last has it.
+        // Ids are reused; the last span has it.
         let span = spans.iter_mut().rfind(|span| span.id == id.into_u64());
         change(span.expect("a span was opened before"));
     }

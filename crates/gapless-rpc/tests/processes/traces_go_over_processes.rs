@@ -1,4 +1,4 @@
-//! Traces: which span of which process is below which, also over forwarding, death, tasks and threads.
+//! Traces: parents and children of spans across processes, also with forwards, deaths, tasks and threads.
 
 use super::AT_A_TIME;
 use super::span_recorder::{Recorded, SpanRecorder, only};
@@ -26,18 +26,18 @@ const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-";
 pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
-        .scenario("nested_calls_of_three_processes_are_one_trace", nested_calls_of_three_processes_are_one_trace)
-        .scenario("a_trace_from_outside_goes_through_where_nobody_records", a_trace_from_outside_goes_through)
-        .scenario("what_is_forwarded_or_offered_again_stays_in_its_trace", what_is_forwarded_or_offered_again)
-        .scenario("a_handler_takes_its_trace_along_to_tasks_and_threads", a_handler_takes_its_trace_along)
-        .scenario("a_bridge_gives_spans_the_ids_of_another_system", a_bridge_gives_spans_the_ids_of_another_system)
-        .scenario("each_call_here_has_its_span_and_says_how_it_ended", each_call_here_has_its_span)
-        .scenario("where_spans_are_recorded_up_to_info_calls_have_none", up_to_info_calls_have_none)
+        .scenario("nested_calls_share_one_trace", nested_calls_of_three_processes_are_one_trace)
+        .scenario("external_trace_passes_unrecorded", a_trace_from_outside_goes_through)
+        .scenario("forwards_and_retries_keep_the_trace", what_is_forwarded_or_offered_again)
+        .scenario("trace_follows_tasks_and_threads", a_handler_takes_its_trace_along)
+        .scenario("bridge_sets_foreign_ids", a_bridge_gives_spans_the_ids_of_another_system)
+        .scenario("local_call_has_span_and_outcome", each_call_here_has_its_span)
+        .scenario("info_level_records_no_calls", up_to_info_calls_have_none)
 }
 
 type Next = (Caller<String, String>, String);
 
-/// A caller of the route that the text begins with, and what is left of it for that.
+/// Caller of the route that the text begins with, and the rest of the text.
 fn pass_on(domain: &Domain, route: &str) -> Result<Option<Next>, Rejection> {
     let Some((next, rest)) = route.split_once(' ') else { return Ok(None) };
     let caller = domain.caller(next).map_err(|error| error.to_string())?;
@@ -49,7 +49,8 @@ fn known(context: &CallContext) -> String {
     format!("{} {:?} {headers:?}", context.trace(), context.trace().state())
 }
 
-/// Serves routes: `async` ones by a future that waits once before it calls. On a line `spans` it prints what it has recorded.
+/// Serves routes: `async` ones by a future that yields once before it calls. On an input line `spans` it prints its
+/// recorded spans.
 pub fn be_one_if_asked() {
     let Some(arguments) = started_as(ROLE) else { return };
     let recorder = SpanRecorder::default();
@@ -105,12 +106,12 @@ pub fn be_one_if_asked() {
     std::process::exit(0);
 }
 
-/// The parents that a bridge was told.
+/// Parents reported to a bridge.
 type Bridge = Mutex<Vec<String>>;
 
 struct BridgeHere(Arc<Bridge>);
 
-/// The ids that the tracing system of the test has given to a span.
+/// Ids that the test's tracing system gives to a span.
 fn bridged(number: u64) -> TraceContext {
     TraceContext::new(0xb7_1d9e, 0x1000 + number, 1)
 }
@@ -125,7 +126,7 @@ impl TraceBridge for BridgeHere {
     }
 }
 
-/// Is ready when it is polled again.
+/// Ready at the second poll.
 #[derive(Default)]
 struct Later(bool);
 
@@ -153,7 +154,7 @@ impl Copies {
         Self { folder, domain }
     }
 
-    /// A process that serves.
+    /// Starts a serving process.
     fn start(&self, records: &str, routes: &[&str]) -> Process {
         let mut command = this_program();
         command.arg(ROLE).arg(self.folder.path().join("domain")).arg(records).args(routes).stdin(Stdio::piped());
@@ -167,7 +168,7 @@ impl Copies {
     }
 }
 
-/// What a process has recorded so far.
+/// Spans recorded by a process so far.
 fn spans_of(process: &mut Process) -> Vec<Recorded> {
     let mut input = process.input();
     input.write_all(b"spans\n").unwrap();
@@ -211,7 +212,7 @@ fn nested_calls_of_three_processes_are_one_trace() {
     }
     assert_eq!((begun.field("rpc.service"), begun.field("rpc.method")), ("shop", "outer"));
     assert_eq!(chain[1].field("caller.process_id"), std::process::id().to_string());
-    // The last handler knows whose call it serves.
+    // The last handler knows its caller's span.
     let (trace_id, span_id) = (chain[4].field("trace_id"), chain[4].field("span_id"));
     assert_eq!(told, format!("00-{trace_id}-{span_id}-01 None []"));
 }
@@ -234,7 +235,7 @@ fn a_trace_from_outside_goes_through() {
             "the caller's own header is left"
         );
     }
-    // One that is none is as if it were not there.
+    // An invalid trace is ignored.
     let none = "00-00000000000000000000000000000000-0000000000000000-00 None []";
     for trace in [TraceContext::new(0, 1, 1), TraceContext::new(1, 0, 1), TraceContext::default()] {
         let options = CallOptions { trace: trace.with_state("a=1"), ..CallOptions::default() };
@@ -258,11 +259,11 @@ fn what_is_forwarded_or_offered_again() {
         assert_below(&span, &call);
         assert_eq!((span.field("outcome"), span.field("hops")), (outcome, hops));
     }
-    // A copy dies with it, and the next has its second attempt.
+    // An instance dies with the request, and the next one gets its second attempt.
     let retry = Retry::Always;
     let options = CallOptions { retry, wait_for_route: Some(PATIENCE), timeout: Some(PATIENCE), ..options };
     let mut dying = copies.start("records", &["dies"]);
-    // It ends when its input does.
+    // The process ends with its input.
     let _input = dying.input();
     let (again, on_thread) = (copies.caller("dies"), recorder.clone());
     let call = std::thread::spawn(move || {
@@ -301,13 +302,14 @@ fn a_bridge_gives_spans_the_ids_of_another_system() {
     assert_below(&called, &served);
     assert_eq!(told, format!("00-{}-{}-01 None []", called.field("trace_id"), called.field("span_id")));
     assert_eq!(called.field("trace_id"), format!("{:032x}", bridged(0).trace_id));
-    // The call is below the handler's span in that system already; the handler's is below the call of another process.
+    // In that system the call is a child of the handler's span already; the handler's is a child of the other process's
+    // call.
     let parents: Vec<_> = spans.iter().filter(|span| span.name == "bridge").map(|span| span.field("parent")).collect();
     assert_eq!(parents, [&parent]);
     assert_eq!(served.field("parent_span_id"), &parent[36..52]);
 }
 
-/// What each of several handlers knows of its trace.
+/// Traces seen by each of several handlers.
 #[derive(Serialize, Deserialize, Message)]
 struct Told(Vec<String>);
 
@@ -432,7 +434,7 @@ fn each_call_here_has_its_span() {
     until("all ends", || recorder.spans().iter().all(|span| span.has_closed));
 }
 
-/// As an ordinary subscriber records.
+/// Records at the level of an ordinary subscriber.
 fn up_to_info_calls_have_none() {
     for (level, names) in [(LevelFilter::INFO, &[][..]), (LevelFilter::DEBUG, &["call", "serve"])] {
         let recorder = SpanRecorder::up_to(level);

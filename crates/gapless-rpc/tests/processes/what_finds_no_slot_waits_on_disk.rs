@@ -1,4 +1,4 @@
-//! A caller with an overflow: what finds no slot waits in line, on disk for the most part, and comes to its end as any other call.
+//! A caller with an overflow: requests without a slot are queued, mostly on disk, and end like any other call.
 
 use super::AT_A_TIME;
 use super::copy_process::{Ask, Told, start};
@@ -20,21 +20,21 @@ use std::time::{Duration, Instant};
 pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
-        .with_choices("each_class_keeps_its_order_however_it_is_called", each_class_keeps_its_order)
-        .scenario("what_is_given_up_in_line_is_not_offered", what_is_given_up_in_line_is_not_offered)
-        .scenario("what_was_taken_out_of_the_line_is_cancelled_too", what_was_taken_out_is_cancelled_too)
-        .scenario("what_is_late_beside_what_is_cancelled_has_timed_out", what_is_late_beside_what_is_cancelled)
-        .scenario("the_limit_on_disk_is_busy_and_loses_nothing", the_limit_on_disk_is_busy)
-        .with_choices("damage_on_disk_ends_the_calls_that_it_hits", damage_ends_the_calls_that_it_hits)
-        .scenario("another_route_does_not_notice", another_route_does_not_notice)
-        .scenario("a_backlog_outlives_a_killed_copy", a_backlog_outlives_a_killed_copy)
-        .scenario("without_a_copy_a_backlog_has_no_route", without_a_copy_a_backlog_has_no_route)
-        .scenario("what_was_sent_outlives_its_caller", what_was_sent_outlives_its_caller)
+        .with_choices("each_class_keeps_its_order", each_class_keeps_its_order)
+        .scenario("cancelled_in_queue_is_not_offered", what_is_given_up_in_line_is_not_offered)
+        .scenario("dequeued_call_can_be_cancelled", what_was_taken_out_is_cancelled_too)
+        .scenario("timeout_races_with_cancellation", what_is_late_beside_what_is_cancelled)
+        .scenario("disk_limit_is_busy", the_limit_on_disk_is_busy)
+        .with_choices("corrupt_backlog_ends_affected_calls", damage_ends_the_calls_that_it_hits)
+        .scenario("other_route_is_unaffected", another_route_does_not_notice)
+        .scenario("backlog_survives_a_killed_instance", a_backlog_outlives_a_killed_copy)
+        .scenario("backlog_without_instance_has_no_route", without_a_copy_a_backlog_has_no_route)
+        .scenario("sends_outlive_their_caller", what_was_sent_outlives_its_caller)
 }
 
 const SLOTS: u32 = 8;
 
-/// A domain as two processes have it that share this one, and a route with one worker.
+/// A domain with two members in this process, and a route with one worker.
 struct Pair {
     folder: tempfile::TempDir,
     _server: Domain,
@@ -51,7 +51,7 @@ fn pair(slots: u32, handler: impl Fn(u64, &CallContext) -> Result<u64, Rejection
     Pair { folder, _server: server, client, route }
 }
 
-/// A pair whose handler notes what it is given.
+/// A pair whose handler records its requests.
 fn noting_pair() -> (Pair, Arc<Mutex<Vec<u64>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let order = Arc::clone(&seen);
@@ -62,7 +62,7 @@ fn noting_pair() -> (Pair, Arc<Mutex<Vec<u64>>>) {
     (pair, seen)
 }
 
-/// The smallest tier, so that nearly everything passes the disk.
+/// The smallest memory tier, so that almost everything goes through the disk.
 fn tiny(directory: &Path) -> ElasticQueueOptions {
     let mut overflow = ElasticQueueOptions::new("tiny", directory);
     overflow.memory_bytes_max = 4096;
@@ -98,7 +98,7 @@ fn each_class_keeps_its_order(random: &mut Random) {
                 caller.start_with(number, &options).on_end(move |outcome| told.send((number, outcome)).unwrap());
             }
         }
-        // Now and then the route takes some, so that calls find free slots in the middle of it.
+        // Sometimes the route takes a few, so that calls find free slots in between.
         if random.below(2_000) == 0 {
             pair.route.resume().unwrap();
             std::thread::sleep(Duration::from_micros(random.below(2_000)));
@@ -112,7 +112,7 @@ fn each_class_keeps_its_order(random: &mut Random) {
             assert_eq!(call.await, Ok(number + 1));
         }
     });
-    // The newest first: a call that nobody looks at keeps no slot from the others.
+    // The newest first: an unpolled call keeps no slot from the others.
     for (number, call) in blocking.into_iter().rev() {
         assert_eq!(call.wait(), Ok(number + 1));
     }
@@ -154,7 +154,7 @@ fn what_is_given_up_in_line_is_not_offered() {
     drop(dropped);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     for (index, call) in late.into_iter().enumerate() {
-        // While the route is suspended: nobody but the clock ends them.
+        // While the route is suspended, only the clock ends them.
         let outcome = if index % 2 == 0 { call.wait() } else { runtime.block_on(call) };
         let expected =
             CallError::TimedOut { route: "route".to_owned(), after: timeout, begun: false, not_taken_by: vec![] };
@@ -173,13 +173,13 @@ fn what_is_given_up_in_line_is_not_offered() {
     );
 }
 
-/// Both were taken out of the line, and the one is given up at the moment when the time of the other is over.
+/// Both were dequeued, and one is cancelled at the moment when the other times out.
 fn what_is_late_beside_what_is_cancelled() {
     let (pair, _seen) = noting_pair();
     let caller = caller(&pair.client, tiny(pair.folder.path()));
     assert_eq!(caller.call(0), Ok(1));
     pair.route.suspend().unwrap();
-    // A quarter of the slots is kept for the line.
+    // A quarter of the slots is reserved for the queue.
     let _before: Vec<_> = (1..=6).map(|number| caller.start(number)).collect();
     let timeout = Duration::from_millis(30);
     let hurried = CallOptions { timeout: Some(timeout), ..CallOptions::default() };
@@ -199,7 +199,7 @@ fn what_is_late_beside_what_is_cancelled() {
     pair.route.resume().unwrap();
 }
 
-/// With one slot every call goes through the line.
+/// With one slot, every call goes through the queue.
 fn what_was_taken_out_is_cancelled_too() {
     let (begun, cancelled) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let (has_begun, was_cancelled) = (Arc::clone(&begun), Arc::clone(&cancelled));
@@ -218,7 +218,7 @@ fn what_was_taken_out_is_cancelled_too() {
     until("its handler has noticed", || cancelled.load(Ordering::SeqCst) == 1);
     let hurried = CallOptions { timeout: Some(Duration::from_millis(50)), ..CallOptions::default() };
     let late = caller.call_with(2, &hurried);
-    // Both see the same moment; a handler that answers in it may be faster than its caller's patience ends.
+    // Handler and caller see the same moment; the handler may answer before the caller times out.
     assert!(matches!(late, Err(CallError::TimedOut { .. }) | Ok(2)), "{late:?}");
     if begun.load(Ordering::SeqCst) == 2 {
         until("its handler has noticed", || cancelled.load(Ordering::SeqCst) == 2);
@@ -249,13 +249,13 @@ fn the_limit_on_disk_is_busy() {
         match call.try_take() {
             None => taken.push((number, call)),
             Some(Err(CallError::Busy { reason, .. })) if reason.contains("on disk is reached") => break reason,
-            // The disk has not taken yet what it has to.
+            // The disk has not caught up yet.
             Some(Err(CallError::Busy { reason, .. })) if reason.contains("slower than they come") => {}
             Some(other) => panic!("{other:?}"),
         }
     };
     assert!(reason.contains("the backlog tiny is full") && reason.contains("limit of 65536 bytes"), "{reason}");
-    assert!(matches!(caller.send(0), Err(CallError::Busy { .. })), "as well without a reply");
+    assert!(matches!(caller.send(0), Err(CallError::Busy { .. })), "also for sends");
     pair.route.resume().unwrap();
     let count = taken.len() as u64;
     assert!(count > 100, "{count}");
@@ -266,7 +266,7 @@ fn the_limit_on_disk_is_busy() {
     assert_eq!(caller.call(7), Ok(7), "there is room again");
 }
 
-/// The files of a backlog, which have no names.
+/// The files of a backlog, which are unlinked.
 fn files_of(directory: &Path) -> Vec<File> {
     let descriptors = std::fs::read_dir("/proc/self/fd").unwrap();
     let paths = descriptors.filter_map(|entry| Some(entry.ok()?.path()));
@@ -315,7 +315,7 @@ fn damage_ends_the_calls_that_it_hits(random: &mut Random) {
     assert_eq!(caller.statistics().in_backlog, 0);
 }
 
-/// One route is suspended behind a full backlog; calls of the other go on.
+/// One route is suspended with a full backlog; calls of the other go on.
 fn another_route_does_not_notice() {
     let pair = pair(SLOTS, |number, _| Ok(number));
     let _other = pair._server.serve("other").handle(|number: u64, _| Ok(number + 1)).unwrap();
@@ -347,19 +347,19 @@ fn a_backlog_outlives_a_killed_copy() {
     let mut copy = start(&path, 1, &["route"]);
     let caller = asking(&domain, folder.path(), Some(PATIENCE));
     assert_eq!(caller.call(Ask::Increment(0)), Ok(Told::Number(1)));
-    // Its one worker sleeps, so all others wait.
+    // Its only worker sleeps, so all others wait.
     let begun = caller.start(Ask::Sleep(1_000_000));
     let calls: Vec<_> = (0..3_000).map(|number| caller.start(Ask::Increment(number))).collect();
     until("most of them are on disk", || caller.statistics().on_disk > 1_500);
     copy.kill();
-    // Perhaps its worker had not taken it yet: then the next one would sleep.
+    // Its worker may not have taken it yet: then the next one would sleep.
     drop(begun);
     let mut next = start(&path, 1, &["route"]);
     let mut calls = (0..3_000).zip(calls);
     for (number, call) in calls.by_ref().take(1_000) {
         assert_eq!(call.wait(), Ok(Told::Number(number + 1)));
     }
-    // In the middle of its work.
+    // During its work.
     next.kill();
     let _last = start(&path, 1, &["route"]);
     let unknown = calls.map(|(number, call)| match call.wait() {
@@ -371,7 +371,7 @@ fn a_backlog_outlives_a_killed_copy() {
         Err(other) => panic!("{other}"),
     });
     assert!(unknown.sum::<u32>() <= 1, "one worker has begun one at a time");
-    // The last may leave its place in line behind its answer.
+    // The last one may leave its place in the queue after its answer.
     until("nothing is in line", || caller.statistics().in_backlog == 0);
 }
 
@@ -391,7 +391,7 @@ fn without_a_copy_a_backlog_has_no_route() {
     let hurried = CallOptions { timeout: Some(Duration::from_millis(100)), ..CallOptions::default() };
     until("its death is known", || probe.call_with(Ask::Increment(0), &hurried) == Err(no_route.clone()));
     drop(begun);
-    // What lies in a slot waits there for another copy, as without a backlog; dropped, it lets the next one out of the line.
+    // Requests in slots wait there for another instance, as without a backlog; dropping them lets queued ones out.
     drop(in_slots);
     let ended = calls.into_iter().map(|call| call.wait().unwrap_err()).collect::<Vec<_>>();
     assert!(ended.iter().all(|error| *error == no_route), "{:?}", ended.iter().find(|error| **error != no_route));

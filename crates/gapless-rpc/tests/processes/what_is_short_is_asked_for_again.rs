@@ -1,4 +1,4 @@
-//! A process that was short of something for a moment is called, and calls, when it has it again.
+//! A process that lacked a resource for a moment is called, and calls, once it has it again.
 
 use super::AT_A_TIME;
 use gapless_rpc::{CallError, CallOptions, Caller, Domain, DomainOptions};
@@ -18,17 +18,18 @@ const LEFT_BYTES: u64 = 1 << 20;
 pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
-        .scenario("a_copy_without_memory_is_called_when_it_has_some_again", a_copy_without_memory)
-        .scenario("a_copy_without_descriptors_is_busy_until_it_has_some_again", a_copy_without_descriptors)
-        .scenario("a_limit_of_files_is_an_error_and_no_signal", a_limit_of_files)
-        .scenario("a_caller_without_descriptors_calls_when_it_has_some_again", a_caller_without_descriptors)
+        .scenario("instance_recovers_from_lack_of_memory", a_copy_without_memory)
+        .scenario("instance_recovers_from_lack_of_files", a_copy_without_descriptors)
+        .scenario("file_size_limit_is_an_error", a_limit_of_files)
+        .scenario("caller_recovers_from_lack_of_files", a_caller_without_descriptors)
 }
 
 fn patient() -> CallOptions {
     CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() }
 }
 
-/// A domain with the routes `first` and, once the process says that it is short of `what`, `second`; what it says then.
+/// Opens a domain with the routes `first` and, once the process reports that it lacks `what`, `second`. Returns the
+/// next line of the process.
 fn said_by_one_short_of(what: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
@@ -111,7 +112,7 @@ fn be_a_copy_without(what: &str, domain: &Domain) -> ! {
         let pages: u64 = statm.split(' ').next().unwrap().parse().unwrap();
         (Resource::As, pages * rustix::param::page_size() as u64 + LEFT_BYTES)
     } else {
-        // Enough to let a caller in, and not for its table.
+        // Enough to accept a caller, but not its table.
         let free = [(); 2].map(|()| File::open("/dev/null").unwrap());
         (Resource::Nofile, free[1].as_raw_fd() as u64 + 1)
     };
@@ -131,7 +132,7 @@ fn be_limited(domain: &Domain, first: &Caller<u64, u64>, second: &Caller<u64, u6
     setrlimit(Resource::Fsize, Rlimit { current: Some(1), ..before }).unwrap();
     println!("is short");
     until("it has no memory for the table", || is_busy(&second.call(0), "ulimit -f"));
-    // It is counted, too, though not where others read it.
+    // Also counted, though not where others read it.
     let told = first.call_with(3, &patient());
     let _ = domain.caller_statistics();
     setrlimit(Resource::Fsize, before).unwrap();

@@ -1,4 +1,5 @@
-//! `CallOptions::wait_for_route` inside a process: until somebody serves the route, here or elsewhere, or the time is over.
+//! `CallOptions::wait_for_route` inside a process: the call waits until the route is served, here or elsewhere, or it
+//! times out.
 
 use gapless_rpc::{Call, CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Reach};
 use std::sync::mpsc;
@@ -52,14 +53,14 @@ fn however_it_is_waited_for() {
     }
 }
 
-/// However late its process is to look.
+/// However late its process looks.
 #[test]
-fn one_that_waits_in_vain_for_all_of_its_time_has_found_no_route() {
+fn timeout_of_the_wait_is_no_route() {
     for reach in [Reach::OtherProcesses, Reach::Nearest] {
         for time in [0, 1, 1_000, 1_000_000].map(Duration::from_nanos) {
             let folder = tempfile::tempdir().unwrap();
             let domain = Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
-            // It has heard of all that there are when this one has ended.
+            // Discovery is complete when this call has ended.
             let first = caller(&domain, reach, Some(LONG), Duration::ZERO).call(0);
             assert!(matches!(first, Err(CallError::NoRoute { .. })), "{first:?}");
             let caller = caller(&domain, reach, Some(time), time);
@@ -90,14 +91,14 @@ fn whoever_serves_first_has_it() {
 }
 
 #[test]
-fn or_until_its_time_is_over() {
+fn wait_ends_with_the_timeout() {
     let (_folder, _elsewhere, machine) = super::tasks_serve_other_processes::pair();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let short = Duration::from_millis(20);
     for (domain, reach) in [(Domain::in_process("test"), Reach::Nearest), (machine, Reach::ThisProcess)] {
         let (no_patience, no_time) = (caller(&domain, reach, None, short), caller(&domain, reach, Some(short), LONG));
         let no_route = CallError::no_route("late");
-        // Whichever of both is over: nobody serves it.
+        // For either limit: the route is not served.
         for (caller, error) in [(no_patience, no_route.clone()), (no_time, no_route)] {
             assert_eq!(waiting(caller.start(1)).wait(), Err(error.clone()));
             assert_eq!(runtime.block_on(waiting(caller.start(1))), Err(error.clone()));
@@ -114,7 +115,7 @@ fn or_until_its_time_is_over() {
 }
 
 #[test]
-fn one_that_is_dropped_never_begins_and_one_of_other_types_is_told() {
+fn dropped_waiting_call_never_begins() {
     let domain = Domain::in_process("test");
     let caller = caller(&domain, Reach::Nearest, Some(LONG), LONG);
     drop(waiting(caller.start(1)));
@@ -129,9 +130,9 @@ fn one_that_is_dropped_never_begins_and_one_of_other_types_is_told() {
     assert_eq!(caller.call(2), Ok(2));
 }
 
-/// A call that waits has the deadline of the handler that made it, wherever it is looked at later.
+/// A waiting call has the deadline of the handler that made it, wherever it is polled later.
 #[test]
-fn one_in_a_handler_has_no_more_time_than_its_handler() {
+fn nested_wait_inherits_the_deadline() {
     let domain = Domain::in_process("test");
     let inner = caller(&domain, Reach::Nearest, Some(LONG), LONG);
     let (give, given) = mpsc::channel();

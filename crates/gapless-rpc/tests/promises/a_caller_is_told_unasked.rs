@@ -1,4 +1,5 @@
-//! Notices inside a process: they move without encoding, in order, to who receives them; and they know no other life of a process.
+//! Notices inside a process: they move without encoding, in order, to their receivers; an address is valid for one
+//! incarnation only.
 
 use gapless_rpc::{CallContext, CallError, CallerAddress, Domain};
 use gapless_testkit::wait::until;
@@ -6,7 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// It cannot be encoded.
+/// A value that cannot be encoded.
 #[derive(Debug, PartialEq, Deserialize, gapless_rpc::Message)]
 struct Moves(u64);
 
@@ -16,7 +17,7 @@ impl Serialize for Moves {
     }
 }
 
-/// A route that takes the addresses of its callers, and calls it once.
+/// A route that keeps the addresses of its callers, called once.
 fn address(domain: &Domain, other: &Domain) -> CallerAddress {
     let (tell, told) = mpsc::channel();
     let _desk = domain.serve("desk").handle(move |(): (), context: &CallContext| {
@@ -28,7 +29,7 @@ fn address(domain: &Domain, other: &Domain) -> CallerAddress {
 }
 
 #[test]
-fn the_value_moves_in_order_and_is_counted() {
+fn notices_move_in_order() {
     let domain = Domain::in_process("test");
     let address = address(&domain, &domain);
     assert!(matches!(domain.notify(&address, Moves(0)), Err(CallError::NoRoute { .. })));
@@ -43,7 +44,7 @@ fn the_value_moves_in_order_and_is_counted() {
         assert_eq!(told.recv().unwrap(), Moves(number));
     }
     assert_eq!((notices.statistics().begun, other.statistics().begun), (100, 0));
-    // Nobody takes them out now.
+    // Nothing takes them out now.
     let full = (0..10_000).find_map(|number| domain.notify(&address, Moves(number)).err()).unwrap();
     assert!(matches!(full, CallError::Busy { .. }), "{full}");
     drop(told);
@@ -52,13 +53,13 @@ fn the_value_moves_in_order_and_is_counted() {
 }
 
 #[test]
-fn two_lives_are_two_addresses() {
+fn incarnations_have_own_addresses() {
     let (_folder, server, client) = super::tasks_serve_other_processes::pair();
     let (tell, told) = mpsc::channel();
     let _server_side = server.notices(|number: u64, _context| panic!("{number} was for the other")).unwrap();
     let _client_side = client.notices(move |number: u64, _context| tell.send(number).unwrap()).unwrap();
     let (here, there) = (address(&server, &server), address(&server, &client));
-    // Of one process, and yet not the same.
+    // Of one process, and yet different.
     assert_eq!(here.process_id(), there.process_id());
     assert_ne!(here, there);
     server.notify_within(&there, 7_u64, Duration::from_secs(20)).unwrap();
@@ -69,7 +70,7 @@ fn two_lives_are_two_addresses() {
 }
 
 #[test]
-fn a_handler_tells_its_caller_how_far_it_is() {
+fn handler_reports_progress() {
     let (_folder, server, client) = super::tasks_serve_other_processes::pair();
     let alone = Domain::in_process("test");
     for (serving, calling) in [(&server, &client), (&alone, &alone)] {
@@ -81,7 +82,7 @@ fn a_handler_tells_its_caller_how_far_it_is() {
         let route = serving.serve("work").handle(work).unwrap();
         let caller = calling.caller::<u64, u64>("work").unwrap();
         let expected = format!("process {} has gone, or receives no notices of u64", std::process::id());
-        // Where it is not known at once, there is no room for it.
+        // While the receiver is unknown, there is no room for it.
         until("it is known", || caller.call(1).unwrap_err().to_string().contains(&expected));
         let receive = move |step: u64, _: &CallContext| tell.send(step).unwrap();
         let _notices = calling.notices(receive).unwrap();
@@ -91,7 +92,7 @@ fn a_handler_tells_its_caller_how_far_it_is() {
         }
         drop((caller, route));
     }
-    // A context keeps no domain open.
+    // A context does not keep the domain open.
     let (tell, told) = mpsc::channel();
     let keep = move |(): (), context: &CallContext| {
         tell.send(context.clone()).unwrap();

@@ -1,5 +1,5 @@
-//! A handler that forwards has begun: however the call ends at the next route, in this process or in others, its caller is not told
-//! that it may repeat it without a second effect. What was sent goes on as calls do.
+//! A handler that forwards has begun: however the call ends at the next route, in this process or in others, its caller
+//! never learns that a retry would be safe. One-way requests are forwarded like calls.
 
 use super::tasks_serve_other_processes::pair;
 use gapless_rpc::overflow::ElasticQueueOptions;
@@ -10,7 +10,7 @@ use gapless_testkit::wait::{PATIENCE, until};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// Of each call that `back` has: its number, and how often it was forwarded.
+/// Calls seen by `back`: number, and count of forwards.
 struct Back {
     _served: ServedRoute,
     seen: Receiver<(u64, u8)>,
@@ -25,7 +25,7 @@ fn back(domain: &Domain) -> Back {
     Back { _served: domain.serve("back").handle(handle).unwrap(), seen }
 }
 
-/// Numbers name where they go.
+/// Target of each number.
 const TO: [&str; 5] = ["back", "nowhere", "no name", "round", "suspended"];
 
 fn front(domain: &Domain) -> [ServedRoute; 2] {
@@ -37,10 +37,10 @@ fn front(domain: &Domain) -> [ServedRoute; 2] {
         .map(Result::unwrap)
 }
 
-/// Time for a call that ends by its timeout.
+/// Timeout of a call that is meant to time out.
 const BRIEF: Duration = Duration::from_millis(1_500);
 
-/// What a caller of `front` is told, wherever that and the routes behind it are.
+/// Checks the outcomes of calls to `front`, wherever that and the next routes are.
 fn is_told(reach: &str, caller: &Caller<u64, u64>, back: &Back) {
     let [to_back, to_nowhere, to_no_name, round, suspended] =
         [(0, PATIENCE), (1, PATIENCE), (2, PATIENCE), (3, PATIENCE), (4, BRIEF)].map(|(number, timeout)| {
@@ -100,7 +100,7 @@ fn between_processes() {
         assert_eq!(back.seen.recv_timeout(PATIENCE), Ok((0, 1)), "{number}");
     }
     (1..=3).for_each(|number| caller.send(number).unwrap());
-    // Of the calls and of the sends one each is refused at once, and one goes nowhere.
+    // One call and one send are refused at once, and one of each goes nowhere.
     until("what was sent has ended", || {
         let counted = caller.statistics();
         (counted.in_flight, counted.refused, counted.unknown, counted.forwarded) == (0, 2, 2, 205)
@@ -117,9 +117,9 @@ fn through_a_backlog() {
     is_told("a backlog", &client.caller_with("front", options).unwrap(), &back);
 }
 
-/// Its copy at the second route leaves before it has taken the request.
+/// The instance of the second route leaves before it has taken the request.
 #[test]
-fn a_copy_that_leaves_behind_a_forward_leaves_it_unknown() {
+fn departure_after_forward_is_unknown() {
     let (folder, server, client) = pair();
     let _front = front(&server);
     let other = Domain::open_directory(folder.path().join("domain"), gapless_rpc::DomainOptions::default()).unwrap();

@@ -1,4 +1,4 @@
-//! `CallContext::cancelled`: a handler that awaits it goes on when its caller gives the call up, is gone, or has no time left, and not
+//! `CallContext::cancelled`: a handler that awaits it continues when its caller cancels, dies or times out, and not
 //! before.
 
 use super::tasks_serve_other_processes::pair;
@@ -16,12 +16,12 @@ fn block_on(future: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future);
 }
 
-/// Of the handler: that it has begun, and how it went on.
+/// Next message of the handler: that it has begun, or how it continued.
 fn told(told: &Receiver<&'static str>) -> &'static str {
     told.recv_timeout(PATIENCE).expect("the handler goes on")
 }
 
-/// Awaits the end of the call in the handler, and in a task of its own where `both` says so.
+/// Awaits the cancellation in the handler, and in a separate task if `both` is set.
 fn waits(
     tell: &Sender<&'static str>,
     context: &CallContext,
@@ -48,7 +48,7 @@ fn start(domain: &Domain, timeout: Option<Duration>) -> Search {
     caller.start_with(String::new(), &options)
 }
 
-/// Gives calls up in every way, and expects the handler to go on each time.
+/// Cancels calls in every way, and expects the handler to continue each time.
 fn every_way(caller: &Domain, handler: &Receiver<&'static str>) {
     for round in 0..3 {
         drop(begun(handler, start(caller, None)));
@@ -57,18 +57,19 @@ fn every_way(caller: &Domain, handler: &Receiver<&'static str>) {
         until_late(handler, |timeout| {
             let (tell, end) = channel();
             start(caller, timeout).on_end(move |outcome| tell.send(outcome).unwrap());
-            end.recv_timeout(PATIENCE).expect("a function is told of the end")
+            end.recv_timeout(PATIENCE).expect("the callback runs")
         });
     }
 }
 
-/// On a machine with other work a handler may not begin in the time that its call has: then it says nothing, and the next has twice that.
+/// On a busy machine a handler may not begin before the call's timeout: then it sends nothing, and the next call has
+/// twice the timeout.
 fn until_late(handler: &Receiver<&'static str>, mut call: impl FnMut(Option<Duration>) -> Result<String, CallError>) {
     let mut timeout = Duration::from_millis(30);
     loop {
         let has_begun = match call(Some(timeout)) {
             Err(CallError::TimedOut { begun, .. }) => begun,
-            // Both see the same moment; the handler was faster.
+            // Handler and caller see the same moment; the handler was faster.
             Err(CallError::Refused { .. }) => true,
             other => panic!("{other:?}"),
         };
@@ -80,7 +81,7 @@ fn until_late(handler: &Receiver<&'static str>, mut call: impl FnMut(Option<Dura
     }
 }
 
-/// The call once its handler has begun. It is waited for meanwhile: that offers it when the caller hears of the route.
+/// Waits for the call's handler to begin. Waiting offers the call when its caller discovers the route.
 fn begun(handler: &Receiver<&'static str>, mut call: Search) -> Search {
     until("the handler has begun", || {
         assert!(call.wait_for(Duration::from_millis(1)).is_none(), "{call:?}");
@@ -90,7 +91,7 @@ fn begun(handler: &Receiver<&'static str>, mut call: Search) -> Search {
 }
 
 #[test]
-fn inside_a_process_on_threads_and_as_tasks() {
+fn cancelled_within_a_process() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let domain = Domain::in_process("shop");
     let (tell, handler) = channel();
@@ -103,7 +104,7 @@ fn inside_a_process_on_threads_and_as_tasks() {
 }
 
 #[test]
-fn from_another_process_on_threads_and_as_tasks() {
+fn cancelled_from_another_process() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let (_folder, server, client) = pair();
     let (tell, handler) = channel();
@@ -115,9 +116,9 @@ fn from_another_process_on_threads_and_as_tasks() {
     every_way(&client, &handler);
 }
 
-/// What a handler leaves behind: it is over with the answer, also for who polls only then, and at each poll after that.
+/// Tasks left by a handler: ready with the answer, also if they poll only then, and at each poll after that.
 #[test]
-fn behind_the_answer_it_is_ready() {
+fn ready_after_the_answer() {
     let (_folder, server, client) = pair();
     let local = Domain::in_process("shop");
     for (server, client) in [(&server, &client), (&local, &local)] {
@@ -137,7 +138,7 @@ fn behind_the_answer_it_is_ready() {
         let forever = CallOptions { timeout: None, wait_for_route: Some(PATIENCE), ..CallOptions::default() };
         for round in 0..50 {
             let call = caller.start_with(String::new(), &forever);
-            // The outcome is taken before, or stays where it is.
+            // The outcome is taken, or stays there.
             let kept = if round % 2 == 0 {
                 assert_eq!(call.wait(), Ok("found".to_owned()));
                 None
@@ -146,7 +147,7 @@ fn behind_the_answer_it_is_ready() {
             };
             let (early, context) = left.recv_timeout(PATIENCE).unwrap();
             let (ended, is_told) = channel();
-            // It sleeps, or comes behind the answer.
+            // The task sleeps, or starts after the answer.
             std::thread::spawn(move || {
                 block_on(early);
                 let mut late = Box::pin(context.cancelled());
@@ -162,7 +163,7 @@ fn behind_the_answer_it_is_ready() {
 }
 
 #[test]
-fn a_task_that_outlives_its_route_is_told_too() {
+fn task_outliving_its_route_is_woken() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let (_folder, server, client) = pair();
     let (tell, handler) = channel();
@@ -176,7 +177,7 @@ fn a_task_that_outlives_its_route_is_told_too() {
 }
 
 #[test]
-fn a_call_that_is_waited_for_is_not_cancelled() {
+fn awaited_call_is_not_cancelled() {
     let (_folder, server, client) = pair();
     let handle = |_: String, context: CallContext| async move {
         let (mut cancelled, mut task) = (pin!(context.cancelled()), Context::from_waker(Waker::noop()));

@@ -1,4 +1,4 @@
-//! The application's functions panic, in whatever thread runs them: what they were called for ends, and everything else goes on.
+//! Application code panics, on any thread: only the affected call or worker ends, and everything else goes on.
 
 use super::tasks_serve_other_processes::pair;
 use gapless_rpc::message::{Encoding, MessageError};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Barrier, Mutex, Once, mpsc};
 use std::time::{Duration, Instant};
 
-/// A message that panics: 13 when it is written, 14 when it is read; 15 is read as 13.
+/// A message that panics: 13 when it is encoded, 14 when it is decoded; 15 is decoded as 13.
 #[derive(Debug, PartialEq, Eq)]
 struct Unlucky(u64);
 
@@ -35,11 +35,11 @@ impl Message for Unlucky {
 }
 
 #[test]
-fn a_message_that_panics_ends_its_call_only() {
+fn panicking_message_ends_its_call() {
     let (_folder, server, client) = pair();
     let route = server.serve("unlucky").handle(|request: Unlucky, _context| Ok(Unlucky(request.0 + 2))).unwrap();
     let caller: Caller<Unlucky, Unlucky> = client.caller("unlucky").unwrap();
-    // The request cannot be read; the reply cannot be written; the reply cannot be read.
+    // The request cannot be decoded; the reply cannot be encoded; the reply cannot be decoded.
     for (number, which, expected) in [
         (13, "the request cannot be written at the caller: ", "unlucky to write"),
         (14, "the request cannot be read where it is served: ", "unlucky to read"),
@@ -56,9 +56,9 @@ fn a_message_that_panics_ends_its_call_only() {
     until("nothing is under way", || route.statistics().in_flight == 0);
 }
 
-/// Its bytes come back on the thread of a worker, or on that which reads the disk.
+/// Decoded on a worker's thread, or on the one that reads the disk.
 #[test]
-fn a_message_that_panics_when_it_comes_back_from_disk_ends_its_call_only() {
+fn panic_after_spill_ends_its_call() {
     let folder = tempfile::tempdir().unwrap();
     let mut overflow = ElasticQueueOptions::new("unlucky", folder.path());
     overflow.memory_bytes_max = 4096;
@@ -86,9 +86,9 @@ fn a_message_that_panics_when_it_comes_back_from_disk_ends_its_call_only() {
     route.drain();
 }
 
-/// It is written and read once to be kept, and once more to go to another process.
+/// Encoded and decoded once to be kept, and once more for another process.
 #[test]
-fn a_message_that_panics_when_it_is_forwarded_ends_its_call_only() {
+fn panic_in_forward_ends_its_call() {
     let (_folder, server, client) = pair();
     let handle = |request: Unlucky, _: &CallContext| Ok(Unlucky(request.0 + 2));
     let _back = server.serve("back").handle(handle).unwrap();
@@ -118,10 +118,10 @@ fn forever() -> CallOptions {
 }
 
 #[test]
-fn a_route_without_workers_is_withdrawn() {
+fn workerless_route_is_withdrawn() {
     let (_folder, server, client) = pair();
     let double = |number: u64, _context: &CallContext| Ok(number * 2);
-    // Neither has a worker, and both are known, until they are let go on.
+    // Neither has a running worker, and both are known, until the gate opens.
     let (gate, tasks) = (Arc::new(Barrier::new(3)), Arc::new(Mutex::new(Vec::new())));
     let (at_gate, kept) = (Arc::clone(&gate), Arc::clone(&tasks));
     let init = move |_| {
@@ -146,7 +146,7 @@ fn a_route_without_workers_is_withdrawn() {
     }
 }
 
-/// From now on panics of these tests are not printed, of which there are many.
+/// Suppresses the expected panic messages of these tests.
 fn be_quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -160,10 +160,10 @@ fn be_quiet() {
     });
 }
 
-/// How often; each one that kept something would end it soon.
+/// Number of repetitions; a leak in each would soon exhaust something.
 const MANY: u64 = 10_000;
 
-/// Panics before each call of an odd key.
+/// Panics before each call with an odd key.
 struct PanickingBefore;
 
 impl Interceptor for PanickingBefore {
@@ -173,7 +173,7 @@ impl Interceptor for PanickingBefore {
     }
 }
 
-/// Counts what was asked and what has ended.
+/// Counts calls minus ends.
 #[derive(Default)]
 struct Counting(AtomicI64);
 
@@ -188,7 +188,7 @@ impl Interceptor for Counting {
     }
 }
 
-/// One slot and one worker: what is kept once is missed at once.
+/// One slot and one worker: a single leak shows at once.
 fn as_often_as_one_likes(server: &Domain, client: &Domain, overflow: Option<ElasticQueueOptions>) {
     be_quiet();
     let route = server.serve("unlucky").handle(|request: Unlucky, _context| Ok(request)).unwrap();
@@ -206,7 +206,7 @@ fn as_often_as_one_likes(server: &Domain, client: &Domain, overflow: Option<Elas
         assert!(matches!(caller.send_with(Unlucky(1), &odd), Err(CallError::Refused { .. })));
     }
     assert_eq!(counting.0.load(Ordering::Relaxed), (MANY / 4) as i64, "sends have no end, calls have");
-    // Inside a process nothing is encoded.
+    // Nothing is encoded within a process.
     let is_encoded = !std::ptr::eq(server, client);
     for _ in 0..if is_encoded { MANY / 4 } else { 0 } {
         let bad = [caller.call(Unlucky(13)).map(drop), caller.send(Unlucky(13))];
@@ -224,7 +224,7 @@ fn as_often_as_one_likes(server: &Domain, client: &Domain, overflow: Option<Elas
 }
 
 #[test]
-fn what_panics_in_its_callers_thread_keeps_nothing() {
+fn caller_panics_leak_nothing() {
     let (folder, server, _client) = pair();
     let one_slot = DomainOptions { slots: 1, ..DomainOptions::default() };
     let client = Domain::open_directory(folder.path().join("domain"), one_slot).unwrap();
@@ -234,9 +234,9 @@ fn what_panics_in_its_callers_thread_keeps_nothing() {
     as_often_as_one_likes(&domain, &domain, None);
 }
 
-/// The first calls of callers are made by whatever thread hears of copies.
+/// The first calls of callers are made by the thread that discovers instances.
 #[test]
-fn a_first_call_that_panics_keeps_nothing_either() {
+fn first_call_panic_leaks_nothing() {
     be_quiet();
     let (_folder, server, client) = pair();
     let _route = server.serve("unlucky").handle(|request: Unlucky, _context| Ok(request)).unwrap();
@@ -248,9 +248,9 @@ fn a_first_call_that_panics_keeps_nothing_either() {
     }
 }
 
-/// A request that is kept for forwarding is written and read anew, by a worker.
+/// A worker encodes and decodes a request that is kept for forwarding.
 #[test]
-fn a_worker_outlives_what_panics_when_it_is_kept_or_comes_back_from_disk() {
+fn worker_survives_message_panics() {
     be_quiet();
     let domain = Domain::in_process("test");
     let echo = |request: Unlucky, _: &gapless_rpc::CallContext| Ok(request);
@@ -281,7 +281,7 @@ fn a_worker_outlives_what_panics_when_it_is_kept_or_comes_back_from_disk() {
 }
 
 #[test]
-fn a_route_whose_tasks_are_not_spawned_is_not_served() {
+fn panic_in_spawn_ends_the_route() {
     be_quiet();
     let (_folder, server, client) = pair();
     let double = |number: u64, _context: &gapless_rpc::CallContext| Ok(number * 2);
@@ -293,7 +293,7 @@ fn a_route_whose_tasks_are_not_spawned_is_not_served() {
     let caller: Caller<u64, u64> = client.caller("double").unwrap();
     let patient = CallOptions { wait_for_route: Some(PATIENCE), timeout: Some(PATIENCE), ..CallOptions::default() };
     assert_eq!(caller.call_with(2, &patient), Ok(4));
-    // Inside a process they are spawned by whoever calls first, whose affair it is not.
+    // Within a process the first caller spawns them, and must not be affected.
     let domain = Domain::in_process("test");
     let served = domain.serve("double").workers(2).tasks(|_| panic!("no runtime")).handle(double).unwrap();
     let caller: Caller<u64, u64> = domain.caller("double").unwrap();
@@ -336,9 +336,9 @@ fn a_function_that_is_told_may_panic() {
     tells_on_though_one_panics(&domain, &domain);
 }
 
-/// The end of each call frees the only slot for the next, whose time is over, too.
+/// The end of each call frees the only slot for the next, which has timed out, too.
 #[test]
-fn any_number_of_calls_may_end_at_once() {
+fn many_calls_may_end_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let server = Domain::open_directory(&path, DomainOptions::default()).unwrap();
@@ -360,7 +360,7 @@ fn any_number_of_calls_may_end_at_once() {
     let first = told.clone();
     caller.start_with(0, &forever()).on_end(move |outcome| {
         first.send(outcome).unwrap();
-        // It keeps the thread until the time of all others is over.
+        // Blocks the thread until all others have timed out.
         let end = is_last.recv().unwrap();
         until("their time is over", || Instant::now() > end);
     });

@@ -1,4 +1,4 @@
-//! Another process suspends, resumes and drains a route: for all that call it, and its program learns of it.
+//! Another process suspends, resumes and drains a route: for all callers, and visibly to the serving program.
 
 use gapless_rpc::{CallContext, CallError, CallOptions, Caller, Domain, DomainOptions};
 use gapless_testkit::wait::{PATIENCE, until};
@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Two domains, as two processes have them.
+/// Two domain handles, like two processes.
 fn pair() -> (tempfile::TempDir, Domain, Domain) {
     let folder = tempfile::tempdir().unwrap();
     let open = || Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
@@ -18,7 +18,7 @@ fn patient() -> CallOptions {
     CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() }
 }
 
-/// The states that an answer has, of this process.
+/// States in an answer, all of this process.
 #[track_caller]
 fn states(changed: Result<Vec<gapless_rpc::domain::KnownRoute>, gapless_rpc::RpcError>) -> Vec<&'static str> {
     let changed = changed.unwrap();
@@ -27,7 +27,7 @@ fn states(changed: Result<Vec<gapless_rpc::domain::KnownRoute>, gapless_rpc::Rpc
 }
 
 #[test]
-fn a_suspended_route_takes_nothing_until_it_is_resumed_here_and_elsewhere() {
+fn suspended_route_takes_nothing() {
     let (_folder, server, client) = pair();
     let served = server.serve("route").handle(|number: u64, _: &CallContext| Ok(number + 1)).unwrap();
     let (near, far): (Caller<u64, u64>, Caller<u64, u64>) =
@@ -44,7 +44,7 @@ fn a_suspended_route_takes_nothing_until_it_is_resumed_here_and_elsewhere() {
 }
 
 #[test]
-fn a_drained_route_finishes_what_it_has_and_may_be_served_anew() {
+fn drained_route_may_be_served_again() {
     let (_folder, server, client) = pair();
     let (open, gate) = mpsc::channel::<()>();
     let (gate, (begin, has_begun)) = (Mutex::new(gate), mpsc::channel());
@@ -54,12 +54,12 @@ fn a_drained_route_finishes_what_it_has_and_may_be_served_anew() {
         Ok(number + 1)
     };
     let served = server.serve("route").handle(handle).unwrap();
-    // Dropped before its route, should this fail: the handler waits for it.
+    // Dropped before its route if this fails, because the handler waits for it.
     let open = open;
     let caller: Caller<u64, u64> = client.caller("route").unwrap();
     let (at_work, waits) = (caller.start_with(1, &patient()), caller.start_with(2, &patient()));
     has_begun.recv_timeout(PATIENCE).unwrap();
-    // What has begun takes longer than is waited for.
+    // The running handler takes longer than this.
     let soon = Duration::from_millis(30);
     until("it drains", || states(client.drain_route("route", None, soon)) == ["draining"]);
     assert!(!served.is_served());
@@ -69,7 +69,7 @@ fn a_drained_route_finishes_what_it_has_and_may_be_served_anew() {
     until("it is gone", || client.drain_route("route", None, PATIENCE).unwrap().is_empty());
     assert!(matches!(caller.call(1), Err(CallError::NoRoute { .. })));
 
-    // Another takes its name and what has not begun; that the first is dropped is nothing to it.
+    // Another route takes the name and the requests that have not begun; dropping the first does not affect it.
     let again = server.serve("route").handle(|number: u64, _: &CallContext| Ok(number + 2)).unwrap();
     assert_eq!(waits.wait(), Ok(4));
     served.suspend().unwrap();
@@ -80,7 +80,7 @@ fn a_drained_route_finishes_what_it_has_and_may_be_served_anew() {
 }
 
 #[test]
-fn of_what_nobody_serves_or_may_change_nothing_is_changed() {
+fn unknown_route_cannot_be_changed() {
     let (_folder, server, client) = pair();
     let _served = server.serve("route").handle(|number: u64, _: &CallContext| Ok(number)).unwrap();
     assert!(client.drain_route("other", None, PATIENCE).unwrap().is_empty());

@@ -1,5 +1,5 @@
-//! Interceptors of a route see every call that its handler is to answer: from this process and from others, called or sent, answered by
-//! threads or by tasks. They may refuse it, and learn how it ended.
+//! Interceptors of a route run for every call of its handler: from this process and from others, calls and one-way
+//! requests, answered by threads or by tasks. They may refuse it, and learn its outcome.
 
 use super::tasks_serve_other_processes::pair;
 use gapless_rpc::{
@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What was seen, in order.
+/// Events, in order.
 type Seen = Arc<Mutex<Vec<String>>>;
 
-/// Refuses 1 (a key), panics with 2, and panics afterwards with 3.
+/// Refuses key 1, panics before key 2, and panics after key 3.
 struct Looking(&'static str, Seen);
 
 impl ServerInterceptor for Looking {
@@ -64,7 +64,7 @@ fn looks(domain: &Domain, client: &Domain, serve: impl Fn(RouteBuilder, Arc<Atom
     let options = |key| CallOptions {
         key: Some(key),
         headers: Headers::default().with("tenant", "blue"),
-        // A route that this process has just offered anew is heard of a moment later.
+        // A route just offered by this process is discovered a moment later.
         wait_for_route: Some(PATIENCE),
         ..CallOptions::default()
     };
@@ -102,7 +102,7 @@ fn looks(domain: &Domain, client: &Domain, serve: impl Fn(RouteBuilder, Arc<Atom
 }
 
 #[test]
-fn threads_and_tasks_of_both_reaches_are_looked_at() {
+fn interceptors_see_every_call() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     let handle = runtime.handle().clone();
     let with_threads = |builder: RouteBuilder, begun: Arc<AtomicU64>| {
@@ -133,7 +133,7 @@ fn threads_and_tasks_of_both_reaches_are_looked_at() {
 }
 
 #[test]
-fn a_task_that_its_executor_drops_is_told_of() {
+fn dropped_task_is_reported() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let (handle, seen) = (runtime.handle().clone(), Seen::default());
     let domain = Domain::in_process("test");

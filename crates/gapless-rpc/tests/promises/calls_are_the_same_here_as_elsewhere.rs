@@ -1,4 +1,5 @@
-//! The same code calls and serves inside one process: threads and tasks, refusals, panics, interceptors, the life of a route.
+//! The same code calls and serves inside one process: threads and tasks, refusals, panics, interceptors, the lifetime
+//! of a route.
 
 use gapless_rpc::{
     CallContext, CallError, CallOptions, CallerOptions, Domain, DomainOptions, Interceptor, Refusal, Rejection,
@@ -73,7 +74,7 @@ impl Interceptor for Counting {
 }
 
 #[test]
-fn interceptors_see_every_call_and_may_refuse_it() {
+fn interceptors_may_refuse_calls() {
     let domain = Domain::in_process("test");
     let _route = domain.serve("route").handle(serve).unwrap();
     let counting = Arc::new(Counting::default());
@@ -87,7 +88,7 @@ fn interceptors_see_every_call_and_may_refuse_it() {
 }
 
 #[test]
-fn a_route_is_served_once_and_again_when_it_was_withdrawn() {
+fn withdrawn_route_may_be_served_again() {
     let domain = Domain::in_process("test");
     let (begun, ended) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let (init, done) = (Arc::clone(&begun), Arc::clone(&ended));
@@ -124,7 +125,7 @@ fn a_route_is_served_once_and_again_when_it_was_withdrawn() {
 
 /// On the only thread of an executor, and in a handler of the route itself.
 #[test]
-fn draining_waits_for_nobody_who_waits_for_it() {
+fn drain_does_not_deadlock_on_itself() {
     let domain = Domain::in_process("test");
     let caller = domain.caller::<u64, u64>("route").unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -146,7 +147,7 @@ fn draining_waits_for_nobody_who_waits_for_it() {
     assert_eq!(caller.call(7), Err(CallError::no_route("route")));
 }
 
-/// Here, in another process, from a backlog, and of a call that could not be made.
+/// Locally, in another process, from a backlog, and for a call that could not be made.
 #[test]
 fn an_outcome_is_taken_once() {
     let (folder, elsewhere, domain) = super::tasks_serve_other_processes::pair();
@@ -156,7 +157,7 @@ fn an_outcome_is_taken_once() {
     let overflow = Some(gapless_rpc::overflow::ElasticQueueOptions::new("line", folder.path()));
     let options = CallerOptions { overflow, ..CallerOptions::default() };
     let behind = domain.caller_with::<u64, u64>("suspended", options).unwrap();
-    // A quarter of 64 slots is kept for the line.
+    // A quarter of 64 slots is reserved for the queue.
     assert_eq!(behind.call(7), Ok(8));
     served.suspend().unwrap();
     let mut calls: Vec<_> = (0..50).map(|number| behind.start(number)).collect();
@@ -173,7 +174,7 @@ fn an_outcome_is_taken_once() {
 }
 
 #[test]
-fn a_handler_forwards_to_routes_here_and_elsewhere() {
+fn forwards_work_here_and_elsewhere() {
     let (_folder, elsewhere, domain) = super::tasks_serve_other_processes::pair();
     let forward = |number: u64, context: &CallContext| -> Result<u64, Rejection> {
         Err(context.forward(["here", "elsewhere", "nowhere", "front"][number as usize]))
@@ -188,9 +189,9 @@ fn a_handler_forwards_to_routes_here_and_elsewhere() {
     assert!(in_a_circle.contains("forwarded 16 times"), "{in_a_circle}");
 }
 
-/// There is one slot, whose handler is at work; and one thread, whose tasks have more to do than to wait for another.
+/// There is one slot, whose handler is running; and one thread, whose tasks must not block.
 #[test]
-fn a_handler_that_forwards_what_was_sent_does_not_hold_up_its_executor() {
+fn forwarded_send_does_not_block() {
     let folder = tempfile::tempdir().unwrap();
     let open = || {
         let options = DomainOptions { slots: 1, ..DomainOptions::default() };

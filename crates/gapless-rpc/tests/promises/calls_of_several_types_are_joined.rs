@@ -1,4 +1,4 @@
-//! `together::all_of`, `within_of` and `first_of`: calls of routes of several types are made, and joined under one deadline.
+//! `together::all_of`, `within_of` and `first_of`: calls of several types, joined under one deadline.
 
 use super::tasks_serve_other_processes::pair;
 use gapless_rpc::caller::together;
@@ -39,7 +39,7 @@ impl Shop {
         }
     }
 
-    /// What was not awaited is cancelled.
+    /// Checks that calls which were not awaited are cancelled.
     fn nothing_is_under_way(&self) {
         until("what was given up ends", || self.stuck.statistics().in_flight == 0);
     }
@@ -59,7 +59,7 @@ fn join(server: &Domain, client: &Domain) {
         assert_eq!((price, name), (Ok(21), Ok("article 7".to_owned())));
         assert!(refused(&there), "{there:?}");
 
-        // Longer each time, until the machine answers within it.
+        // Doubled until the machine answers in time.
         let mut time = Duration::from_millis(100);
         loop {
             let calls = (shop.never.start(1), shop.is_there.start(1), shop.price.start(1));
@@ -77,7 +77,7 @@ fn join(server: &Domain, client: &Domain) {
             time *= 2;
         }
         shop.nothing_is_under_way();
-        // All of them before the time is over.
+        // All of them end before the timeout.
         let calls = (shop.price.start(2), shop.name.start(2));
         assert_eq!(together::within_of(calls, PATIENCE), (Some(Ok(6)), Some(Ok("article 2".to_owned()))));
 
@@ -87,7 +87,7 @@ fn join(server: &Domain, client: &Domain) {
         assert_eq!((never, name, other), (None, Some(Ok("article 3".to_owned())), None));
         assert!(there.is_none_or(|outcome| refused(&outcome)), "a refusal is no reply");
         shop.nothing_is_under_way();
-        // None has a reply.
+        // None of them has a reply.
         let (one, two) = together::first_of((shop.is_there.start(0), shop.is_there.start(0)));
         assert!(one.is_some_and(|outcome| refused(&outcome)) && two.is_some_and(|outcome| refused(&outcome)));
 

@@ -1,4 +1,4 @@
-//! An error of a call says of which route, whatever has ended it, and in whole sentences.
+//! Every error of a call names the route, in whole sentences.
 
 use super::tasks_serve_other_processes::pair;
 use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, Domain, Interceptor, Refusal};

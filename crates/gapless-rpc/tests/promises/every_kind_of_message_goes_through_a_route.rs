@@ -1,4 +1,4 @@
-//! Whatever a message is, its route is served and called in the same way, here and elsewhere; what is shared is not copied here.
+//! Every kind of message is served and called in the same way, here and elsewhere; shared values are not copied here.
 
 use super::tasks_serve_other_processes::pair;
 use gapless_rpc::{Caller, Json, Message};
@@ -18,7 +18,7 @@ fn comes_back<M: Message + Clone + Debug + PartialEq>(message: &M) {
 }
 
 #[test]
-fn objects_of_schemas_bytes_texts_and_json_come_back() {
+fn all_kinds_of_messages_are_echoed() {
     comes_back(&Sbe(samples::reference()));
     comes_back(&Protobuf(samples::reference()));
     comes_back(&Json::new(r#"{"id": 7}"#).unwrap());
@@ -28,7 +28,7 @@ fn objects_of_schemas_bytes_texts_and_json_come_back() {
 }
 
 #[test]
-fn what_is_shared_is_not_copied_here_and_is_as_its_value_elsewhere() {
+fn arc_is_not_copied_in_a_process() {
     let (_folder, elsewhere, domain) = pair();
     let _here = domain.serve("here").handle(|text: Arc<String>, _| Ok(text)).unwrap();
     let _elsewhere = elsewhere.serve("elsewhere").handle(|text: String, _| Ok(text.len() as u64)).unwrap();

@@ -1,4 +1,4 @@
-//! What calls inside one process promise to whoever uses the crate.
+//! Promises of calls, tested inside one process.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

@@ -1,12 +1,12 @@
-//! Options that a call is given replace its caller's as a whole, and those are there to be changed; repetitions are one of them. What
-//! a nested call ends with goes on by `?`.
+//! Options of a call replace its caller's as a whole, and can be derived from them; the retry policy is one of them.
+//! The error of a nested call is passed on by `?`.
 
 use super::tasks_serve_other_processes::pair;
 use gapless_rpc::{CallContext, CallError, CallOptions, CallerOptions, Domain, Headers, Priority, Refusal, Retry};
 use std::time::Duration;
 
 #[test]
-fn the_caller_s_options_are_changed_for_one_call() {
+fn options_can_be_changed_per_call() {
     let call = CallOptions {
         timeout: Some(Duration::from_secs(3600)),
         priority: Priority::High,
@@ -32,7 +32,7 @@ fn the_caller_s_options_are_changed_for_one_call() {
 }
 
 #[test]
-fn the_end_of_a_nested_call_goes_on_to_the_caller() {
+fn nested_error_reaches_the_caller() {
     let inside = Domain::in_process("test");
     let (_folder, server, client) = pair();
     for (server, client) in [(&inside, &inside), (&server, &client)] {
@@ -66,7 +66,7 @@ fn the_end_of_a_nested_call_goes_on_to_the_caller() {
 }
 
 #[test]
-fn a_route_that_does_not_say_that_it_forwards_is_no_refusal() {
+fn missing_forwards_is_no_refusal() {
     let domain = Domain::in_process("test");
     let _route = domain.serve("front").handle(|_: u64, context| Err::<u64, _>(context.forward("back"))).unwrap();
     let error = domain.caller::<u64, u64>("front").unwrap().call(1).unwrap_err();

@@ -1,4 +1,4 @@
-//! What is asked of the copies themselves is not counted as calls of their route, on either side.
+//! Queries of instances are not counted as calls of their route, on either side.
 
 use super::tasks_serve_other_processes::pair;
 use gapless_rpc::{CallOptions, Caller, CopyQuery};
@@ -11,7 +11,7 @@ fn a_ping_is_counted_nowhere() {
     let caller: Caller<u64, u64> = client.caller("increment").unwrap();
     let patient = CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() };
     assert_eq!(caller.call_with(1, &patient), Ok(2));
-    // A copy counts the end of a call a moment after its caller has the reply.
+    // An instance counts the end of a call a moment after its caller has the reply.
     until("the end of the handler", || served.statistics().in_flight == 0);
     let before = (served.statistics(), caller.statistics());
     assert_eq!((before.0.begun, before.0.replied, before.1.offered, before.1.replied), (1, 1, 1, 1));

@@ -1,4 +1,4 @@
-//! A route whose workers are tasks, called from another domain of the same directory, which is as another process.
+//! A route whose workers are tasks, called from another handle of the same domain, which acts like another process.
 
 use gapless_rpc::caller::together;
 use gapless_rpc::{CallContext, CallError, CallOptions, Caller, Domain, DomainOptions, ServedRoute};
@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tokio::sync::Barrier;
 
-/// Two domains as two processes have them.
+/// Two domain handles, like two processes.
 pub fn pair() -> (tempfile::TempDir, Domain, Domain) {
     let folder = tempfile::tempdir().unwrap();
     let open = || Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
@@ -20,9 +20,9 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap()
 }
 
-/// Each call waits in its handler until another is there, so the route has to wake both of its tasks.
+/// Each call waits in its handler for another one, so the route must wake both of its tasks.
 #[test]
-fn each_request_wakes_a_task_that_sleeps() {
+fn each_request_wakes_a_task() {
     let (runtime, (_folder, server, client)) = (runtime(), pair());
     let (handle, barrier) = (runtime.handle().clone(), Arc::new(Barrier::new(2)));
     let _route: ServedRoute = server
@@ -46,9 +46,9 @@ fn each_request_wakes_a_task_that_sleeps() {
     }
 }
 
-/// The copy drains and leaves while its handler is at work, which answers all the same.
+/// The instance drains and leaves while its handler runs, which still answers.
 #[test]
-fn what_a_draining_copy_answers_is_not_lost() {
+fn answer_during_drain_is_not_lost() {
     let (runtime, (_folder, server, client)) = (runtime(), pair());
     let (handle, gate, (send_task, task)) = (runtime.handle().clone(), Arc::new(Barrier::new(2)), mpsc::channel());
     let at_gate = Arc::clone(&gate);
@@ -77,9 +77,9 @@ fn what_a_draining_copy_answers_is_not_lost() {
     assert_eq!((counted.replied, counted.lost, counted.in_flight), (1, 0, 0));
 }
 
-/// On one thread, which runs the handlers: of callers of this process and of another, with what waits behind them.
+/// On one thread, which runs the handlers: for callers of this process and of another, with queued requests.
 #[test]
-fn draining_awaits_tasks_and_answers_all_that_had_begun() {
+fn drain_awaits_begun_requests() {
     let (_folder, server, client) = pair();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let (handle, begun) = (runtime.handle().clone(), Arc::new(tokio::sync::Semaphore::new(0)));
@@ -117,7 +117,7 @@ fn draining_awaits_tasks_and_answers_all_that_had_begun() {
 }
 
 #[test]
-fn what_comes_within_a_time_is_awaited() {
+fn within_awaits_calls_in_time() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let (_folder, server, client) = pair();
     let (release, held) = std::sync::mpsc::channel::<()>();
@@ -132,7 +132,7 @@ fn what_comes_within_a_time_is_awaited() {
     let caller: Caller<u64, u64> = client.caller("numbers").unwrap();
     let start = |number| caller.start_with(number, &CallOptions { timeout: None, ..CallOptions::default() });
     assert_eq!(start(0).wait(), Ok(0));
-    // One is held for as long as anybody can hold it.
+    // One call is held as long as possible.
     for timeout in [Duration::ZERO, Duration::from_millis(20)] {
         assert_eq!(runtime.block_on(together::within_async([1].map(start), timeout)), [None]);
     }

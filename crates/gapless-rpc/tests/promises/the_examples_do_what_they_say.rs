@@ -1,20 +1,21 @@
-//! The examples of processes: started with one command, they end by themselves with what they say, and leave no process.
+//! The multi-process examples: started with one command, they print their output, end by themselves, and leave no
+//! process.
 
 use gapless_rpc::domain::DOMAIN_VARIABLE;
 use gapless_testkit::process::Process;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What an example of that name prints until it and all its processes have ended, because they share its output.
+/// Output of an example until it and all its processes have ended, because they share its output.
 fn output_of(example: &str) -> Vec<String> {
     let runtime_directory = tempfile::tempdir().unwrap();
     output_in(runtime_directory.path(), example, None)
 }
 
-/// The same, of a program whose environment names a domain.
+/// The same, with a domain in the environment.
 fn output_in(runtime_directory: &Path, example: &str, domain: Option<&Path>) -> Vec<String> {
     let program = std::env::current_exe().unwrap();
-    // Beside the folder of the tests' programs.
+    // In the folder next to the tests' programs.
     let examples = program.parent().unwrap().parent().unwrap().join("examples");
     let mut command = Command::new(examples.join(example));
     command.env("XDG_RUNTIME_DIR", runtime_directory).env_remove(DOMAIN_VARIABLE).stdin(Stdio::null());
@@ -36,9 +37,9 @@ fn a_gateway_joins_what_came_in_time() {
     assert_eq!(output_of("gateway"), said);
 }
 
-/// What a program is written like joins the domain of its supervisor, which names it by a variable.
+/// Programs written like these join the domain of their supervisor, which names it by a variable.
 #[test]
-fn examples_and_the_guide_open_the_domain_of_their_environment() {
+fn examples_join_the_supervised_domain() {
     for example in ["calculator", "gateway"] {
         let folder = tempfile::tempdir().unwrap();
         let domain = folder.path().join("domain");

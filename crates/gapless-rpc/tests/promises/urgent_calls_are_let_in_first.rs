@@ -1,4 +1,4 @@
-//! Callers that wait for a slot are let in by the classes of their calls, whether threads or tasks wait.
+//! Callers that wait for a slot get it by the classes of their calls, whether threads or tasks wait.
 
 use gapless_rpc::caller::together;
 use gapless_rpc::{CallContext, CallOptions, Caller, CopyQuery, Domain, DomainOptions, Priority};
@@ -12,13 +12,13 @@ fn options(priority: Priority) -> CallOptions {
     CallOptions { priority, timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() }
 }
 
-/// A caller that has not looked for so long has lost its place in the line.
+/// Time without a look after which a caller loses its place in the line.
 const FORGOTTEN: Duration = Duration::from_millis(100);
 
 #[test]
-fn an_urgent_call_does_not_wait_behind_low_ones() {
+fn urgent_call_overtakes_low_ones() {
     let begun = Instant::now();
-    // Where the machine gave this thread no turn for so long, its calls have lost their places as they should: nothing is shown.
+    // If this thread did not run for that long, its calls have rightly lost their places, and the run is inconclusive.
     while begun.elapsed() < PATIENCE {
         let (order, took) = order_of_calls();
         if took < FORGOTTEN {
@@ -29,7 +29,7 @@ fn an_urgent_call_does_not_wait_behind_low_ones() {
     panic!("no {FORGOTTEN:?} in a row in {PATIENCE:?}");
 }
 
-/// Numbers of low calls from 0 on, and behind them that of the urgent one.
+/// Numbers below are low calls; this is the urgent one after them.
 const LOW: u64 = SLOTS * 8;
 
 /// Numbers of the calls in the order of their begin.
@@ -52,7 +52,7 @@ impl Begun {
     }
 }
 
-/// Order of the begins, and the time of the whole.
+/// Runs the calls. Returns the order of their begins, and the total time.
 fn order_of_calls() -> (Vec<u64>, Duration) {
     let folder = tempfile::tempdir().unwrap();
     let domain_options = DomainOptions { slots: SLOTS as u32, ..DomainOptions::default() };
@@ -63,7 +63,7 @@ fn order_of_calls() -> (Vec<u64>, Duration) {
     let begun = Arc::clone(&seen);
     let handle = move |number: u64, _: &CallContext| {
         begun.begin(number);
-        // Nothing is handled to its end before the gate is open.
+        // No handler ends before the gate is open.
         let _ = gate.lock().unwrap().recv();
         Ok(number)
     };
@@ -71,7 +71,7 @@ fn order_of_calls() -> (Vec<u64>, Duration) {
     let caller: Caller<u64, u64> = client.caller("gate").unwrap();
     until("the copy is heard of", || caller.query_copies(CopyQuery::Ping).is_ok());
     let begun = Instant::now();
-    // The first have the slots, the others wait.
+    // The first ones get the slots, the others wait.
     let mut calls: Vec<_> = (0..LOW).map(|number| caller.start_with(number, &options(Priority::Low))).collect();
     calls.push(caller.start_with(LOW, &options(Priority::Urgent)));
     for call in &mut calls {
@@ -85,7 +85,7 @@ fn order_of_calls() -> (Vec<u64>, Duration) {
     (order, took)
 }
 
-/// At most those come before the urgent call that had slots, and those that were let in with it.
+/// Only calls that had slots, or got one with it, may precede the urgent call.
 fn check(order: &[u64]) {
     let place = order.iter().position(|number| *number == LOW).unwrap();
     assert!(place < 2 * SLOTS as usize, "{order:?}");

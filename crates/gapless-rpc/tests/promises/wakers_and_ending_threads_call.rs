@@ -1,4 +1,4 @@
-//! What the application does where a call ends, or a thread: it panics, or calls.
+//! Application code that runs at the end of a call or a thread may panic or call.
 
 use gapless_rpc::{CallOptions, Caller, Domain, DomainOptions, ServedRoute};
 use gapless_testkit::wait::PATIENCE;
@@ -9,7 +9,7 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
-/// A route that another process would serve.
+/// A route served like by another process.
 fn served() -> (tempfile::TempDir, ServedRoute, Caller<u64, u64>) {
     let folder = tempfile::tempdir().unwrap();
     let open = || Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
@@ -28,7 +28,7 @@ fn patient() -> CallOptions {
 }
 
 #[test]
-fn a_waker_that_panics_harms_nobody_else() {
+fn panicking_waker_affects_no_other() {
     struct Panics(mpsc::Sender<()>);
     impl Wake for Panics {
         fn wake(self: Arc<Self>) {
@@ -43,7 +43,7 @@ fn a_waker_that_panics_harms_nobody_else() {
     assert!(Pin::new(&mut call).poll(&mut Context::from_waker(&waker)).is_pending());
     told.recv_timeout(PATIENCE).expect("it was woken");
     assert_eq!(call.wait(), Ok(51));
-    // The thread that has woken it lives: it brings a table to a copy.
+    // The thread that woke it lives: it offers a table to an instance.
     assert_eq!(caller.call_with(1, &patient()), Ok(2));
     let (tell, told) = mpsc::channel();
     caller.start_with(20, &patient()).on_end(move |end| tell.send(end).unwrap());
@@ -63,7 +63,7 @@ fn a_thread_that_ends_may_call() {
     let (_folder, _served, caller) = served();
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || {
-        // So that what calls keep for the thread is gone before.
+        // Set before, so that the library's thread-locals are destroyed first.
         LAST.set(Some(Calls(caller.clone(), tell)));
         assert_eq!(caller.call_with(1, &patient()), Ok(2));
     });

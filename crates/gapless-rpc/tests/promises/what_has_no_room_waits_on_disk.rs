@@ -6,7 +6,7 @@ use gapless_testkit::wait::PATIENCE;
 use std::sync::{Arc, Mutex};
 
 #[test]
-fn what_has_no_room_waits_on_disk() {
+fn full_route_spills_to_disk() {
     let folder = tempfile::tempdir().unwrap();
     let domain = Domain::in_process("test");
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -52,7 +52,7 @@ fn without_it_a_full_route_is_busy() {
 }
 
 #[test]
-fn the_limit_on_disk_is_busy_and_what_was_taken_is_answered() {
+fn disk_limit_is_busy() {
     let folder = tempfile::tempdir().unwrap();
     let domain = Domain::in_process("test");
     let mut overflow = ElasticQueueOptions::new("numbers", folder.path());

@@ -1,4 +1,4 @@
-//! A call that is given up before it was offered is counted, as one that was offered is.
+//! A call that was cancelled before it was offered is counted like one that was offered.
 
 use gapless_rpc::{CallError, CallOptions, Caller, CopyQuery, Domain, DomainOptions};
 use gapless_testkit::wait::{PATIENCE, until};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 #[test]
-fn calls_that_wait_for_a_slot_or_a_copy_are_cancelled_or_late() {
+fn cancelled_waiting_calls_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let options = DomainOptions { slots: 1, ..DomainOptions::default() };
     let open = || Domain::open_directory(folder.path().join("domain"), options.clone()).unwrap();
@@ -28,7 +28,7 @@ fn calls_that_wait_for_a_slot_or_a_copy_are_cancelled_or_late() {
     until("the copy is heard of", || caller.query_copies(CopyQuery::Ping).is_ok());
     let mut first = caller.start_with(1, &patient);
     assert_eq!(first.wait_for(Duration::ZERO), None);
-    // It has the slot. One that has never looked for one, one that stands in line, one whose time is over.
+    // The first call has the slot. Then one that never looked for a slot, one in the line, one that timed out.
     drop(caller.start_with(2, &patient));
     let mut in_line = caller.start_with(3, &patient);
     assert_eq!(in_line.wait_for(Duration::ZERO), None);
@@ -38,14 +38,14 @@ fn calls_that_wait_for_a_slot_or_a_copy_are_cancelled_or_late() {
     drop(opened);
     assert_eq!(first.wait(), Ok(1));
     assert_eq!(counted(), (1, 1, 2, 1, 0));
-    // Where there is no copy.
+    // Without an instance.
     drop((served, server));
     until("the copy has left", || client.routes(Duration::ZERO).unwrap().routes.is_empty());
     let mut waits = caller.start_with(5, &patient);
     assert_eq!(waits.try_take(), None);
     drop(waits);
     assert_eq!(counted(), (1, 1, 3, 1, 0));
-    // It goes on in this process, and is none of the calls to others.
+    // Continues in this process, and is not counted as a call to others.
     let mut waits = caller.start_with(6, &patient);
     assert_eq!(waits.try_take(), None);
     let _here = client.serve("gate").handle(|number: u64, _| Ok(number)).unwrap();
@@ -54,7 +54,7 @@ fn calls_that_wait_for_a_slot_or_a_copy_are_cancelled_or_late() {
 }
 
 #[test]
-fn what_waits_too_long_inside_a_process_is_counted_by_its_route() {
+fn route_counts_expired_requests() {
     let domain = Domain::in_process("test");
     let served = domain.serve("route").handle(|number: u64, _| Ok(number)).unwrap();
     served.suspend().unwrap();

@@ -1,4 +1,4 @@
-//! What is sent is counted as such, whether it finds a slot at once or waits for one in its caller's overflow.
+//! One-way requests are counted as such, whether they find a slot at once or wait in their caller's overflow.
 
 use gapless_rpc::overflow::ElasticQueueOptions;
 use gapless_rpc::{CallContext, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Rejection};
@@ -6,7 +6,7 @@ use gapless_testkit::wait::{PATIENCE, until};
 use std::sync::{Arc, Mutex};
 
 #[test]
-fn every_send_is_one_of_those_that_were_offered() {
+fn sends_count_as_offered() {
     const MANY: u64 = 2_000;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
@@ -34,7 +34,7 @@ fn every_send_is_one_of_those_that_were_offered() {
 }
 
 #[test]
-fn what_goes_on_to_another_route_is_sent_there_too() {
+fn forwarded_send_counts_as_send() {
     const MANY: u64 = 20;
     let folder = tempfile::tempdir().unwrap();
     let open = || Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
@@ -44,7 +44,7 @@ fn what_goes_on_to_another_route_is_sent_there_too() {
     let back = server.serve("back").handle(|number: u64, _: &CallContext| Ok(number)).unwrap();
     let caller: Caller<u64, u64> = client.caller("front").unwrap();
     let patient = CallOptions { wait_for_route: Some(PATIENCE), timeout: Some(PATIENCE), ..CallOptions::default() };
-    // Its counts are there for as long as it has a caller.
+    // Its counts exist as long as it has a caller.
     let _kept: Caller<u64, u64> = client.caller("back").unwrap();
     (0..MANY).for_each(|number| caller.send_with(number, &patient).unwrap());
     until("all have arrived", || back.statistics().replied == MANY);

@@ -1,5 +1,5 @@
-//! Refusals, the texts of panics and what a copy says of itself, longer than a reply may be: what is cut is a text for people, and a
-//! program is told of the rest.
+//! Refusals, texts of panics and descriptions of an instance that exceed the limit of a reply: texts for people are
+//! truncated, and programs get an error or a marker for the rest.
 
 use gapless_rpc::{CallContext, CallError, Caller, CopyQuery, Domain, DomainOptions, Refusal, Rejection};
 
@@ -16,7 +16,7 @@ fn refuses(number: u64, _: &CallContext) -> Result<u64, Rejection> {
 }
 
 #[test]
-fn what_is_too_long_keeps_what_it_means() {
+fn long_texts_are_truncated() {
     let folder = tempfile::tempdir().unwrap();
     let open = |payload_length_max| {
         let options = DomainOptions { payload_length_max, ..DomainOptions::default() };
@@ -31,7 +31,7 @@ fn what_is_too_long_keeps_what_it_means() {
     };
     // Code and length of the text take 8 bytes, each letter two.
     assert_eq!(caller.call(0), refused(1, (LENGTH_MAX - 8 - 16) / 2, 16));
-    assert_eq!(caller.call(1), refused_as(Refusal::new(2, "no")), "half a payload means nothing");
+    assert_eq!(caller.call(1), refused_as(Refusal::new(2, "no")), "a payload is never truncated");
     assert_eq!(caller.call(2), refused(3, (LENGTH_MAX - 8) / 2, 0));
     let (route, reason) = ("refuses".to_owned(), "ä".repeat(LENGTH_MAX / 2));
     assert_eq!(caller.call(3), Err(CallError::Panicked { route, reason }));

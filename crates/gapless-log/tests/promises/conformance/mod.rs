@@ -37,7 +37,7 @@ conformance! {
         too_long_frame_is_refused,
         abandoned_claim_leaves_no_trace,
         committed_frame_appears_on_publish,
-        released_cursor_sees_released_frames,
+        released_scope_hides_unreleased,
         new_cursor_starts_at_scope_end,
         out_of_order_commit_panics,
         commit_beyond_the_claim_panics,
@@ -49,9 +49,9 @@ conformance! {
         frames_after_the_cut_are_gone,
         released_frames_cannot_be_cut,
         unpublished_frames_are_cut_silently,
-        regrown_window_still_reports_the_cut,
+        regrown_window_reports_the_cut,
         window_waits_until_the_cut_is_noted,
-        cut_before_the_index_finds_its_frame;
+        cut_before_the_index_works;
     cursors:
         free_cursor_starts_anywhere,
         lapped_cursor_gets_replay_sequence,

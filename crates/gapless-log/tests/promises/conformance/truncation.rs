@@ -69,7 +69,7 @@ pub fn unpublished_frames_are_cut_silently(place: &impl Place) {
     assert_eq!(consume(&mut cursor), [(2, 2), (3, 33)]);
 }
 
-pub fn regrown_window_still_reports_the_cut(place: &impl Place) {
+pub fn regrown_window_reports_the_cut(place: &impl Place) {
     let (mut writer, _releaser) = place.options().create(1).unwrap();
     let (mut ahead, mut behind) = (writer.gating_cursor(Scope::Appended), writer.gating_cursor(Scope::Appended));
     for seed in 1..=3 {
@@ -110,7 +110,7 @@ pub fn window_waits_until_the_cut_is_noted(place: &impl Place) {
     append(&mut writer, 0, 12).unwrap();
 }
 
-pub fn cut_before_the_index_finds_its_frame(place: &impl Place) {
+pub fn cut_before_the_index_works(place: &impl Place) {
     let options = WindowOptions { index_slots: 4, ..place.options() };
     let (mut writer, mut releaser) = options.create(1).unwrap();
     for seed in 1..=40 {

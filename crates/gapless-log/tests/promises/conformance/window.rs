@@ -127,7 +127,7 @@ pub fn committed_frame_appears_on_publish(place: &impl Place) {
     }
 }
 
-pub fn released_cursor_sees_released_frames(place: &impl Place) {
+pub fn released_scope_hides_unreleased(place: &impl Place) {
     let (mut writer, mut releaser) = place.options().create(1).unwrap();
     let window = place.reader(&writer);
     let mut gating = writer.gating_cursor(Scope::Released);

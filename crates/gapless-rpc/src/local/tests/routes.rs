@@ -65,7 +65,7 @@ fn what_was_cancelled_makes_room() {
 }
 
 #[test]
-fn invalid_limits_and_names_are_refused() {
+fn invalid_options_are_refused() {
     for queue_max in [0, crate::local::QUEUE_MAX_MAX + 1] {
         let options = LocalOptions::<u64, u64> { queue_max, ..LocalOptions::default() };
         assert!(Route::new("test", options).unwrap_err().to_string().contains(&queue_max.to_string()));
@@ -74,7 +74,7 @@ fn invalid_limits_and_names_are_refused() {
 }
 
 #[test]
-fn resumed_route_serves_queued_requests() {
+fn resumed_route_serves_its_queue() {
     let route = route();
     let serving: Vec<_> = (0..3).map(|_| serve(&route, plus_one)).collect();
     assert_eq!(call(&route, 1).wait(Waiting::Park), Ok(2));

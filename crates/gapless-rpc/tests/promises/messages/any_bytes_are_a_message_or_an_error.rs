@@ -1,4 +1,4 @@
-//! Nothing that another process sends makes a decoder panic, run for ever, or take memory that the bytes do not pay for.
+//! Foreign bytes never make a decoder panic, run for ever, or allocate more memory than they justify.
 
 use super::encoded;
 use super::every_value_comes_back::{Everything, Kind, Tree, everything};
@@ -33,7 +33,7 @@ proptest! {
     }
 
     #[test]
-    fn of_a_message_with_a_wrong_byte_or_a_wrong_end(value in everything(), at: prop::sample::Index, byte: u8) {
+    fn damaged_message_is_safe(value in everything(), at: prop::sample::Index, byte: u8) {
         let mut bytes = encoded(&value);
         let at = at.index(bytes.len());
         let cut = Everything::decode(&bytes[..at]).unwrap_err();
@@ -47,7 +47,7 @@ proptest! {
 }
 
 #[test]
-fn a_chain_without_end_is_refused_before_the_stack_ends() {
+fn endless_nesting_is_refused() {
     for depth in [DEPTH_MAX as usize, 1 << 20] {
         let error = Chain::decode(&vec![1; depth]).unwrap_err().to_string();
         assert!(error.contains("at most 256 levels of nesting are allowed, at byte 128"), "{error}");
@@ -62,7 +62,7 @@ fn a_chain_without_end_is_refused_before_the_stack_ends() {
 }
 
 #[test]
-fn elements_that_take_no_bytes_are_counted() {
+fn empty_elements_are_limited() {
     let begun = Instant::now();
     for count in [EMPTY_ELEMENTS_MAX + 4, u64::MAX >> 1, u64::MAX] {
         let mut bytes = Vec::new();
@@ -76,13 +76,13 @@ fn elements_that_take_no_bytes_are_counted() {
 }
 
 #[test]
-fn a_text_that_claims_to_be_long_takes_no_memory() {
+fn claimed_length_allocates_nothing() {
     let error = String::decode(&[0xff, 0xff, 0xff, 0xff, 0x0f, b'a']).unwrap_err().to_string();
     assert_eq!(error, "String: a text takes 4294967295 bytes, 1 are left, at byte 5 of 6");
 }
 
 #[test]
-fn errors_say_type_place_and_what_was_found() {
+fn errors_name_type_and_position() {
     let error = |bytes: &[u8]| Kind::decode(bytes).unwrap_err().to_string();
     assert_eq!(error(&[9]), "Kind: invalid value: integer `9`, expected variant index 0 <= i < 4, at byte 1 of 1");
     assert_eq!(error(&[]), "Kind: a number takes 1 bytes, 0 are left, at byte 0 of 0");

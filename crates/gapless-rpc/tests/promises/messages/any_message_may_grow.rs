@@ -1,5 +1,5 @@
-//! Whatever a message is made of, and whatever is put behind it version by version, programs of any two versions understand each
-//! other. Types are made at run time here; they are written and read by what the derive calls.
+//! Programs of any two versions understand each other, for any message and any fields appended version by version.
+//! Types are made at run time here; they are encoded and decoded by the functions that the derive calls.
 
 use gapless_rpc::message::{Encoding, Message, MessageError, typed};
 use gapless_testkit::random::{Random, rounds};
@@ -24,7 +24,7 @@ enum Kind {
     Enum(Vec<Kind>),
 }
 
-/// A value of one.
+/// A value of a type.
 #[derive(Clone, Debug, PartialEq)]
 enum Value {
     Truth(bool),
@@ -40,7 +40,7 @@ enum Value {
     Enum(u32, Box<Value>),
 }
 
-/// As many names of fields and variants as there are at most. Postcard writes none of them.
+/// Names for the maximum of fields and variants. Postcard writes none of them.
 static NAMES: [&str; 64] = [""; 64];
 
 impl Kind {
@@ -64,7 +64,7 @@ impl Kind {
         }
     }
 
-    /// What stands for a field of it that is not there.
+    /// Default of a missing field.
     fn default(&self) -> Value {
         match self {
             Self::Truth => Value::Truth(false),
@@ -85,7 +85,7 @@ impl Kind {
         match self {
             Self::Truth => Value::Truth(random.below(2) == 0),
             Self::Byte => Value::Byte(random.number() as u8),
-            // Short ones and long ones: postcard takes as many bytes as a number needs.
+            // Short and long ones: postcard numbers have variable length.
             Self::Number => Value::Number(random.number() >> random.below(64)),
             Self::Signed => Value::Signed(random.number() as i64 >> random.below(64)),
             Self::Text => Value::Text((0..random.below(5)).map(|_| random.pick(&['a', 'ä', '€'])).collect()),
@@ -221,11 +221,11 @@ impl<'de> Visitor<'de> for Fields<'_> {
 }
 
 thread_local! {
-    /// The fields of [`Grown`] in the program that reads, and how many of them were there in the first version.
+    /// Fields of [`Grown`] in the reading program, and how many of them the first version had.
     static PROGRAM: RefCell<(Vec<Kind>, usize)> = const { RefCell::new((Vec::new(), 0)) };
 }
 
-/// A message: its fields.
+/// A message with these fields.
 #[derive(Debug, PartialEq)]
 struct Grown(Vec<Value>);
 
@@ -259,7 +259,7 @@ impl Message for Grown {
     }
 }
 
-/// Its bytes for a program that has only the first `fields`.
+/// Encodes the message for a program that has only the first `fields`.
 fn written(message: &Grown, fields: usize) -> Vec<u8> {
     let mut bytes = b"before".to_vec();
     let newer = &message.0[fields..];
@@ -272,11 +272,11 @@ fn written(message: &Grown, fields: usize) -> Vec<u8> {
 }
 
 #[test]
-fn any_two_versions_understand_each_other() {
+fn any_two_versions_are_compatible() {
     let mut random = Random::seeded();
     for _ in 0..rounds(3000, 300) {
         let mut kinds = Vec::new();
-        // How many fields each version has.
+        // Number of fields in each version.
         let mut versions = Vec::new();
         for _ in 0..=1 + random.below(4) {
             let more = 1 + random.below(3);
@@ -287,7 +287,7 @@ fn any_two_versions_understand_each_other() {
         for writes in &versions {
             let message = Grown(kinds[..*writes].iter().map(|kind| kind.value(&mut random)).collect());
             for reads in &versions {
-                // The newer program speaks the version of the older one, whichever side it is.
+                // The newer program uses the version of the older one, whichever side it is.
                 let spoken = *writes.min(reads);
                 let bytes = written(&message, spoken);
                 program(*reads);
@@ -295,7 +295,7 @@ fn any_two_versions_understand_each_other() {
                 let default = kinds[spoken..*reads].iter().map(Kind::default);
                 let expected: Vec<_> = message.0[..spoken].iter().cloned().chain(default).collect();
                 assert_eq!(read, Ok(Grown(expected)), "{writes} of {versions:?} fields to {reads}: {kinds:?}");
-                // What the table makes of it for a copy of the version before is the same as if it were written so.
+                // Rewriting for an instance of the previous version gives the same as writing in that version.
                 if reads < writes {
                     program(*writes);
                     let whole = typed::decode::<Grown>(&written(&message, *writes), usize::MAX).unwrap();

@@ -1,4 +1,4 @@
-//! Two types have one fingerprint only if they read each other's bytes, and a shape is a text that a person can compare.
+//! Two types have the same fingerprint only if they read each other's bytes, and a shape is a readable text.
 
 #![allow(dead_code, reason = "the types are looked at, not made")]
 
@@ -7,7 +7,7 @@ use gapless_rpc::message::{Shape, version_of};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Each declaration of a message, in a module of its own.
+/// Declarations of a message, each in its own module.
 macro_rules! variants {
     ($($module:ident { $($item:item)* })*) => {
         $(mod $module {
@@ -62,13 +62,13 @@ fn at_any_depth() {
 
 #[test]
 fn fingerprints_stay_as_they_are() {
-    // Programs of other builds compare these numbers: they may not follow the compiler or our own code.
+    // Programs of other builds compare these numbers: they must not depend on the compiler or our own code.
     assert_eq!(as_it_is::Order::fingerprint(), gapless_rpc::message::shape::fingerprint(&as_it_is::Order::shape()));
     assert_eq!(format!("{:016x}", as_it_is::Order::fingerprint()), "2ae4ecd09073676f");
 }
 
 #[test]
-fn what_is_no_change_is_none() {
+fn irrelevant_change_keeps_fingerprint() {
     #[derive(Serialize, Deserialize, Message)]
     #[serde(deny_unknown_fields)]
     struct Order {
@@ -95,7 +95,7 @@ fn what_is_no_change_is_none() {
 }
 
 #[test]
-fn types_that_hold_themselves_come_to_an_end() {
+fn recursive_types_have_a_shape() {
     #[derive(Serialize, Deserialize, Message)]
     struct Tree {
         value: u32,
@@ -116,7 +116,7 @@ fn types_that_hold_themselves_come_to_an_end() {
 }
 
 #[test]
-fn instances_of_a_generic_type_are_told_apart() {
+fn generic_instances_differ() {
     #[derive(Serialize, Deserialize, Message)]
     struct Page<T> {
         items: Vec<T>,
@@ -135,7 +135,7 @@ fn instances_of_a_generic_type_are_told_apart() {
 }
 
 #[test]
-fn a_shape_can_be_told_where_it_is_not_known() {
+fn unknown_shape_can_be_declared() {
     #[derive(Default, Serialize, Deserialize)]
     struct Foreign(u8);
     #[derive(Serialize, Deserialize, Message)]
@@ -180,7 +180,7 @@ fn a_shape_can_be_told_where_it_is_not_known() {
 }
 
 #[test]
-fn names_of_ours_do_not_get_in_the_way() {
+fn user_names_do_not_collide() {
     mod own {
         use serde::{Deserialize, Serialize};
         #[derive(Serialize, Deserialize, gapless_rpc::Message)]

@@ -1,4 +1,4 @@
-//! What is encoded is decoded, as postcard and as JSON, and it is postcard as the crate of that name has it.
+//! Encoded values are decoded unchanged, as postcard and as JSON, and match the crate `postcard`.
 
 use super::encoded;
 use gapless_rpc::message::postcard_reader;
@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn the_crate_reads_the_same_of_any_bytes(bytes: Vec<u8>) {
+    fn reader_agrees_with_postcard(bytes: Vec<u8>) {
         reads_the_same::<Vec<(u16, i64, Option<String>)>>(&bytes)?;
         reads_the_same::<(u16, u32, i128)>(&bytes)?;
         reads_the_same::<(u128, bool)>(&bytes)?;
@@ -128,7 +128,7 @@ proptest! {
     }
 }
 
-/// What is a message for us is the same for the crate, and the other way round.
+/// The crate and our reader accept the same bytes.
 fn reads_the_same<T: DeserializeOwned + PartialEq + Debug>(bytes: &[u8]) -> Result<(), TestCaseError> {
     let theirs = postcard::take_from_bytes::<T>(bytes).ok();
     let theirs = theirs.filter(|(_, rest)| rest.is_empty()).map(|(value, _)| value);
@@ -137,7 +137,7 @@ fn reads_the_same<T: DeserializeOwned + PartialEq + Debug>(bytes: &[u8]) -> Resu
 }
 
 #[test]
-fn encoding_appends_and_leaves_nothing_behind_when_it_fails() {
+fn failed_encoding_appends_nothing() {
     #[derive(Serialize, Deserialize, Message)]
     struct Bad {
         first: u32,
@@ -168,7 +168,7 @@ fn types_say_what_they_are() {
 }
 
 #[test]
-fn a_map_whose_keys_are_no_texts_has_no_json() {
+fn map_with_other_keys_has_no_json() {
     #[derive(Debug, Serialize, Deserialize, Message)]
     struct Odd {
         map: HashMap<(u8, u8), u8>,

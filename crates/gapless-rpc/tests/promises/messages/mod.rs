@@ -11,14 +11,14 @@ use gapless_rpc::Message;
 use gapless_testkit::random::rounds;
 use proptest::test_runner::Config;
 
-/// A message's bytes.
+/// Encodes a message.
 fn encoded<M: Message>(message: &M) -> Vec<u8> {
     let mut bytes = Vec::new();
     message.encode(&mut bytes).unwrap();
     bytes
 }
 
-/// An eighth of the cases of proptest, or all with `GAPLESS_FULL`.
+/// An eighth of proptest's cases, or all with `GAPLESS_FULL`.
 fn cases() -> Config {
     let config = Config::default();
     let fewer = (config.cases / 8).max(1);

@@ -1,4 +1,4 @@
-//! A message that has grown is understood by programs of the version before, in both directions.
+//! Programs of the previous version understand a message that has grown, in both directions.
 
 use super::encoded;
 use gapless_rpc::message::{OlderVersion, version_of};
@@ -6,7 +6,7 @@ use gapless_rpc::{Encoding, Message};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// The message in the program of a year ago.
+/// The message in the oldest program.
 mod first {
     use super::*;
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
@@ -21,7 +21,7 @@ mod first {
     }
 }
 
-/// In that of last month.
+/// The message in the middle program.
 mod second {
     use super::*;
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
@@ -41,7 +41,7 @@ mod second {
     }
 }
 
-/// In today's.
+/// The message in the newest program.
 mod third {
     use super::*;
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
@@ -55,7 +55,7 @@ mod third {
         #[serde(default = "second::one")]
         #[message(since = 2)]
         pub copies: u32,
-        // Takes no byte when it is empty: the end of the bytes alone would not say whether it is there.
+        // Takes no byte when it is empty: the end of the bytes alone would not show whether it is there.
         #[serde(default)]
         #[message(since = 3)]
         pub marker: (),
@@ -72,7 +72,7 @@ mod third {
     }
 }
 
-/// What the program of `Reader` makes of a message of the program of `Writer`, when `Writer` is the newer one.
+/// Passes a message from the newer program `Writer` to the older `Reader`.
 fn from_new_to_old<Writer: Message, Reader: Message>(message: &Writer) -> Result<Reader, String> {
     let version =
         version_of::<Writer>(Reader::fingerprint()).ok_or("the newer program does not know the older one's")?;
@@ -82,7 +82,7 @@ fn from_new_to_old<Writer: Message, Reader: Message>(message: &Writer) -> Result
     Reader::decode(&bytes[6..]).map_err(|error| error.to_string())
 }
 
-/// The same, when `Reader` is the newer one.
+/// Passes a message from the older program `Writer` to the newer `Reader`.
 fn from_old_to_new<Writer: Message, Reader: Message>(message: &Writer) -> Result<Reader, String> {
     let version =
         version_of::<Reader>(Writer::fingerprint()).ok_or("the newer program does not know the older one's")?;
@@ -126,7 +126,7 @@ fn an_enum_that_has_grown() {
 }
 
 #[test]
-fn an_old_program_leaves_it_to_the_new_one() {
+fn new_program_selects_the_version() {
     assert_eq!(version_of::<first::Order>(second::Order::fingerprint()), None);
     assert_eq!(version_of::<second::Order>(third::Order::fingerprint()), None);
     assert_eq!(first::Order::older(), []);
@@ -136,7 +136,7 @@ fn an_old_program_leaves_it_to_the_new_one() {
 }
 
 #[test]
-fn bytes_of_one_version_are_not_taken_for_another() {
+fn versions_are_not_confused() {
     let new = second::Order { id: 1, note: "x".into(), tags: vec!["y".into()], copies: 2 };
     let old = encoded(&first::Order { id: 1, note: "x".into() });
     assert!(second::Order::decode(&old).is_err(), "what is short is no message of today");
@@ -151,7 +151,7 @@ fn bytes_of_one_version_are_not_taken_for_another() {
 }
 
 #[test]
-fn another_meaning_ends_the_line_of_versions() {
+fn changed_meaning_is_incompatible() {
     #[derive(Serialize, Deserialize, Message)]
     #[message(version = 4)]
     struct Order {
@@ -168,7 +168,7 @@ fn another_meaning_ends_the_line_of_versions() {
 }
 
 #[test]
-fn a_nested_type_that_has_grown_is_a_change() {
+fn grown_nested_type_is_incompatible() {
     #[derive(Serialize, Deserialize, Message)]
     struct Basket {
         orders: Vec<second::Order>,
@@ -184,7 +184,7 @@ fn a_nested_type_that_has_grown_is_a_change() {
 }
 
 #[test]
-fn json_of_old_programs_needs_no_version() {
+fn old_json_needs_no_version() {
     let order = second::Order::from_json(br#"{"id": 7, "note": "x"}"#).unwrap();
     assert_eq!(order, second::Order { id: 7, note: "x".into(), tags: Vec::new(), copies: 1 });
     let old = first::Order::from_json(&order.to_json().unwrap()).unwrap();
@@ -192,7 +192,7 @@ fn json_of_old_programs_needs_no_version() {
 }
 
 #[test]
-fn a_type_that_holds_itself_is_not_misread() {
+fn recursive_type_is_not_misread() {
     mod before {
         #[derive(serde::Serialize, serde::Deserialize, gapless_rpc::Message)]
         pub struct Tree {
@@ -209,7 +209,7 @@ fn a_type_that_holds_itself_is_not_misread() {
         #[message(since = 2)]
         color: u8,
     }
-    // Version 1 of the outermost tree holds trees of version 2, and no program has ever written that.
+    // Version 1 of the outermost tree has trees of version 2, and no program has ever written that.
     assert_eq!(version_of::<Tree>(before::Tree::fingerprint()), None);
     let expected = "Tree v1 {value: u8, children: [Tree#2]}; Tree#2 v2 {value: u8, children: [Tree#2], color: u8}";
     assert_eq!(gapless_rpc::message::shape::shape_at::<Tree>(1), expected);

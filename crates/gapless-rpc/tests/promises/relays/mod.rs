@@ -1,6 +1,6 @@
-//! Relays join two domains as bytes: callers and copies do not notice, whatever is called, however it ends.
+//! Relays join two domains by bytes: callers and instances do not notice, whatever is called, however it ends.
 //!
-//! The relay of these tests is a thread that polls a [`Relay`] of one domain and its calls in the other, with nothing between them.
+//! The relay of these tests is a thread that polls a [`Relay`] of one domain and its calls in the other.
 
 mod relayed_calls_end_as_others;
 mod requests_keep_their_words;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{JoinHandle, Thread};
 
-/// Two domains, with two members each: one that the relay is in, and one that serves or calls.
+/// Two domains, with two members each: one with the relay, and one that serves or calls.
 pub struct Domains {
     pub near: Domain,
     pub far: Domain,
@@ -70,7 +70,7 @@ impl Carrier {
         Self { ends, carried, thread: Some(thread) }
     }
 
-    /// Requests that were carried.
+    /// Number of requests carried.
     pub fn carried(&self) -> usize {
         self.carried.load(Ordering::SeqCst)
     }
@@ -103,7 +103,7 @@ fn carry(mut relay: Relay, far: &Domain, ends: &AtomicBool, carried: &AtomicUsiz
         }
         let mut left = Vec::new();
         for (request, mut call) in under_way {
-            // One that was given up is dropped with its call.
+            // A cancelled request is dropped with its call.
             match Pin::new(&mut call).poll(&mut task) {
                 Poll::Ready(Ok(reply)) => drop(request.reply(&reply)),
                 Poll::Ready(Err(error)) => drop(request.end(&error)),
@@ -116,7 +116,7 @@ fn carry(mut relay: Relay, far: &Domain, ends: &AtomicBool, carried: &AtomicUsiz
     }
 }
 
-/// A caller for each route with its types.
+/// One caller for each route and pair of types.
 #[derive(Default)]
 pub struct Callers(Vec<((TypeDescription, TypeDescription), RelayedCaller)>);
 
@@ -134,7 +134,7 @@ impl Callers {
     }
 }
 
-/// All that a request says, as a call.
+/// Converts a request with all its attributes into a call.
 pub fn call_of(request: &mut RelayedRequest) -> RelayedCall {
     RelayedCall {
         payload: request.take_payload(),

@@ -1,4 +1,4 @@
-//! Each end of a call through a relay is the end that it would have had without one.
+//! Every outcome of a relayed call is the same as without the relay.
 
 use super::{Carrier, Domains};
 use gapless_rpc::caller::together;
@@ -46,7 +46,7 @@ fn every_end_of_a_handler_comes_back() {
     for number in 0..3 {
         assert_eq!(relayed.call(number), direct.call(number), "{number}");
     }
-    // A forward to a route without copies ends on the route of its caller.
+    // A forward to a route without instances reports the caller's route.
     let (relayed_end, direct_end) = (relayed.call_with(3, &patient()), direct.call_with(3, &patient()));
     let Err(CallError::Unknown { reason, attempts, .. }) = direct_end else { panic!("{direct_end:?}") };
     assert_eq!(relayed_end, Err(CallError::Unknown { route: ROUTE.to_owned(), attempts, reason }));
@@ -80,7 +80,7 @@ fn a_call_given_up_is_cancelled_there() {
         tell.send("begun").unwrap();
         until("it is cancelled", || context.is_cancelled());
         tell.send("cancelled").unwrap();
-        // No reply just in time.
+        // The reply must not arrive in time.
         let _ = released.lock().unwrap().recv_timeout(PATIENCE);
         Ok(())
     };
@@ -115,7 +115,7 @@ struct Order {
     note: String,
 }
 
-/// Description of a type, as copies tell it.
+/// Description of a type, as instances announce it.
 fn described<M: Message>() -> TypeDescription {
     message::described::TypeKey::of::<M>().description()
 }
@@ -142,7 +142,7 @@ fn two_versions_understand_each_other() {
 }
 
 #[test]
-fn other_types_are_refused_by_the_copy() {
+fn instance_refuses_other_types() {
     let domains = Domains::open();
     let _served = domains.server.serve(ROUTE).handle(handle).unwrap();
     let _carrier = Carrier::start(domains.near.relay(ROUTE).open().unwrap(), &domains.far);
@@ -192,7 +192,7 @@ fn a_route_gone_elsewhere_is_no_route() {
     until("it is gone", || relayed.call(7) == Err(CallError::no_route(ROUTE)));
 }
 
-/// One of each kind but the two that are lost attempts.
+/// One error of each kind except for the two that are lost attempts.
 fn errors() -> Vec<CallError> {
     let (route, reason) = (|| ROUTE.to_owned(), || "why".to_owned());
     let refusal = Refusal { code: 7, text: "no".to_owned(), payload: vec![1, 2, 3] };
@@ -212,7 +212,7 @@ fn errors() -> Vec<CallError> {
 }
 
 #[test]
-fn every_error_of_a_relay_is_its_callers() {
+fn relay_errors_reach_the_caller() {
     let domains = Domains::open();
     let mut relay = domains.near.relay(ROUTE).open().unwrap();
     let relayed = caller::<u64, u64>(&domains.client, ROUTE);
@@ -229,7 +229,7 @@ fn every_error_of_a_relay_is_its_callers() {
     assert_eq!(relay.statistics().ended_elsewhere, 11);
 }
 
-/// Outcome of a call that a relay loses once, and answers then.
+/// Outcome of a call that a relay loses once, and then answers.
 fn lost(relay_loses: impl Fn(gapless_rpc::relay::RelayedRequest), retry: Retry) -> Result<u64, CallError> {
     let domains = Domains::open();
     let mut relay = domains.near.relay(ROUTE).open().unwrap();
@@ -274,7 +274,7 @@ fn a_lost_request_is_offered_again() {
 }
 
 #[test]
-fn a_relay_that_goes_leaves_typed_ends() {
+fn gone_relay_ends_calls_as_typed() {
     let domains = Domains::open();
     let mut relay = domains.near.relay(ROUTE).open().unwrap();
     let relayed = caller::<u64, u64>(&domains.client, ROUTE);

@@ -1,4 +1,4 @@
-//! A request at a relay has all that its caller has said, and a relayed call passes it on.
+//! A request at a relay has all attributes of the call, and a relayed call passes them on.
 
 use super::{Callers, Domains, call_of};
 use gapless_rpc::relay::RelayedRequest;
@@ -49,7 +49,7 @@ fn every_word_of_a_caller_arrives() {
     let mut carry = |asked: &str, options: &CallOptions, expected: &mut dyn FnMut(&RelayedRequest)| {
         let caller: Caller<u64, u64> = domains.client.caller(asked).unwrap();
         let (call, ended) = (caller.start_with(7, options), channel());
-        // Goes on without a thread that waits for it.
+        // Continues without a waiting thread.
         call.on_end(move |outcome| drop(ended.0.send(outcome)));
         let mut request = until_some("it comes", || relay.take());
         expected(&request);
@@ -115,19 +115,19 @@ fn a_relay_answers_for_itself() {
     });
     assert_eq!(said[0], [Ok(String::new())]);
     assert!(said[1][0].as_ref().is_ok_and(|info| info.contains(r#""version":"1.2""#)), "{said:?}");
-    // One that is late already when it is taken.
+    // A request that has expired when it is taken.
     let late = caller.start_with(vec![1], &CallOptions { timeout: Some(Duration::from_millis(1)), ..options() });
     until("it is late", || relay.statistics().too_late == 1 || relay.take().is_some() || is_taken_back(&caller));
     assert!(matches!(late.wait(), Err(CallError::TimedOut { begun: false, .. })));
 }
 
-/// Whether nothing is under way any more: the late call was taken back before the relay had it.
+/// Reports whether the late call was taken back before the relay had it.
 fn is_taken_back(caller: &Caller<Vec<u8>, Vec<u8>>) -> bool {
     caller.statistics().timed_out > 0
 }
 
 #[test]
-fn a_task_is_woken_for_requests_and_ends() {
+fn task_wakes_for_requests_and_ends() {
     let domains = Domains::open();
     let mut relay = domains.near.relay(ROUTE).open().unwrap();
     let caller: Caller<u64, u64> = domains.client.caller(ROUTE).unwrap();
@@ -158,9 +158,9 @@ fn a_task_is_woken_for_requests_and_ends() {
     assert!(matches!(relay.poll_take(&mut task), Poll::Ready(None)));
 }
 
-/// Its caller looks at it later than the relay gives it up.
+/// Its caller polls later than the relay drops it.
 #[test]
-fn one_given_up_after_its_time_is_late() {
+fn dropped_after_deadline_times_out() {
     let domains = Domains::open();
     let mut relay = domains.near.relay(ROUTE).open().unwrap();
     let caller: Caller<u64, u64> = domains.client.caller(ROUTE).unwrap();

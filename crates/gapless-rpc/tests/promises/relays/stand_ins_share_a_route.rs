@@ -1,4 +1,4 @@
-//! A relay stands for instances elsewhere: copies of this domain come first, keys and broadcasts reach all.
+//! A relay stands for instances elsewhere: instances of this domain come first, keys and broadcasts reach all.
 
 use super::{Carrier, Domains};
 use gapless_rpc::caller::CopyAddress;
@@ -10,7 +10,7 @@ use std::sync::mpsc::channel;
 
 const ROUTE: &str = "route";
 
-/// A copy that answers with its name.
+/// An instance that answers with its name.
 fn serve(domain: &Domain, name: &'static str) -> ServedRoute {
     domain.serve(ROUTE).handle(move |(), _: &CallContext| Ok(name.to_owned())).unwrap()
 }
@@ -24,7 +24,7 @@ fn ask(caller: &Caller<(), String>, key: Option<u64>) -> String {
     caller.call_with((), &CallOptions { key, ..caller.call_options() }).unwrap()
 }
 
-/// The ordinary copies of a domain, once there are so many, as instances for a relay elsewhere.
+/// The ordinary instances of a domain, once there are `count`, as instances for a relay elsewhere.
 fn instances(domain: &Domain, count: usize) -> Vec<Instance> {
     until_some("they are known", || {
         let known = domain.routes(PATIENCE).unwrap().routes;
@@ -51,7 +51,7 @@ fn copies_here_come_before_a_relay() {
     until("the copy here is known", || ask(&caller, None) == "near");
     let carried = carrier.carried();
     assert!((0..100).all(|_| ask(&caller, None) == "near") && carrier.carried() == carried);
-    // Requests of a suspended copy go to the relay, and so do later ones.
+    // Requests of a suspended instance go to the relay, and so do later ones.
     near.suspend().unwrap();
     assert_eq!([(); 3].map(|()| ask(&caller, None)), ["far"; 3]);
     near.resume().unwrap();
@@ -60,9 +60,9 @@ fn copies_here_come_before_a_relay() {
     assert_eq!(ask(&caller, None), "far");
 }
 
-/// Calls and sends lie untaken when the last ordinary copy goes.
+/// Calls and one-way requests are unclaimed when the last ordinary instance goes.
 #[test]
-fn the_last_copy_leaves_no_request_behind() {
+fn last_instance_leaves_no_request() {
     let domains = Domains::open();
     let (tell, told) = channel();
     let handle = move |number: u64, _: &CallContext| Ok(tell.send(number).is_ok());
@@ -111,7 +111,7 @@ fn the_last_copy_leaves_no_request_behind() {
 }
 
 #[test]
-fn domains_agree_on_the_instance_of_a_key() {
+fn domains_agree_on_key_ownership() {
     let domains = Domains::open();
     let (near, far) = (domains.near_member(), domains.far_member());
     let names = [(&domains.server, "far 1"), (&far, "far 2"), (&near, "near")];
@@ -154,7 +154,7 @@ fn a_broadcast_reaches_every_instance() {
     assert_eq!(reached, expected);
     let asked = caller.query_copies(CopyQuery::Info).unwrap();
     assert!(asked.len() == 3 && asked.iter().all(|info| info.as_ref().is_ok_and(|info| info.contains("route"))));
-    // One that has gone is a typed outcome for as long as the relay stands for it.
+    // A departed instance is a typed outcome as long as the relay stands for it.
     drop(copies);
     let is_gone = |(address, outcome): &(CopyAddress, Result<String, CallError>)| match outcome {
         Err(CallError::NoRoute { reason, .. }) => address.process_id().is_none() && !reason.is_empty(),
