@@ -24,7 +24,7 @@ const REQUESTS: u64 = 2_000;
 const CALLS_AFTERWARDS: u64 = 200;
 
 pub fn module() -> Module {
-    Module::new(module_path!()).with_choices("killed_caller_leaves_nothing", nothing_of_it_is_left)
+    Module::new(module_path!()).with_choices("killed_caller_leaves_nothing", killed_caller_leaves_nothing)
 }
 
 /// An overflow with the smallest memory tier.
@@ -82,7 +82,7 @@ fn regions() -> usize {
     maps.lines().filter(|line| line.contains("gapless-region")).count()
 }
 
-fn nothing_of_it_is_left(random: &mut Random) {
+fn killed_caller_leaves_nothing(random: &mut Random) {
     let folder = tempfile::tempdir().unwrap();
     let (path, record, disk) = (folder.path().join("domain"), folder.path().join("record"), folder.path().join("disk"));
     std::fs::create_dir(&disk).unwrap();

@@ -22,7 +22,7 @@ const KILLERS: u64 = 2;
 const COPIES_OF_A_KILLER: usize = 2;
 
 pub fn module() -> Module {
-    Module::new(module_path!()).with_choices("kills_corrupt_no_answer", nothing_is_wrong)
+    Module::new(module_path!()).with_choices("kills_corrupt_no_answer", kills_corrupt_no_answer)
 }
 
 /// Kills its processes in turn, and restarts each.
@@ -52,7 +52,7 @@ fn kill(
     }
 }
 
-fn nothing_is_wrong(random: &mut Random) {
+fn kills_corrupt_no_answer(random: &mut Random) {
     let folder = tempfile::tempdir().unwrap();
     let (path, record) = (folder.path().join("domain"), folder.path().join("record"));
     let (path, record) = (path.as_path(), record.as_path());

@@ -24,8 +24,8 @@ const CALLS_AFTERWARDS: u64 = 200;
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .with_choices("killed_instance_at_each_point", as_a_copy)
-        .with_choices("killed_caller_at_each_point", as_a_caller)
+        .with_choices("killed_instance_at_each_point", killed_instance_at_each_point)
+        .with_choices("killed_caller_at_each_point", killed_caller_at_each_point)
 }
 
 /// Crash point, and the pass at which to die: some points are passed once per process, some by every call.
@@ -56,7 +56,7 @@ fn leave_files(domain: &Path, random: &mut Random) {
     }
 }
 
-fn as_a_copy(random: &mut Random) {
+fn killed_instance_at_each_point(random: &mut Random) {
     let folder = tempfile::tempdir().unwrap();
     let (path, record) = (folder.path().join("domain"), folder.path().join("record"));
     let domain = open(&path);
@@ -91,7 +91,7 @@ fn as_a_copy(random: &mut Random) {
     println!("{} kills; calls: {outcomes:?}", KILLS_PER_POINT * COPY_CRASH_POINTS.len() as u64);
 }
 
-fn as_a_caller(random: &mut Random) {
+fn killed_caller_at_each_point(random: &mut Random) {
     let folder = tempfile::tempdir().unwrap();
     let (path, record) = (folder.path().join("domain"), folder.path().join("record"));
     let domain = open(&path);

@@ -20,9 +20,9 @@ const ROLE: &str = "fork-children";
 pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
-        .scenario("child_cannot_affect_its_parent", inherited_by_a_child)
-        .scenario("forked_handler_returns_once", a_handler_does_not_return_twice)
-        .scenario("forked_callback_returns_once", what_is_told_does_not_return_twice)
+        .scenario("child_cannot_affect_its_parent", child_cannot_affect_its_parent)
+        .scenario("forked_handler_returns_once", forked_handler_returns_once)
+        .scenario("forked_callback_returns_once", forked_callback_returns_once)
 }
 
 /// Runs a parent in a domain with an instance.
@@ -34,15 +34,15 @@ fn parent(what: &str) {
     assert_eq!(parent.line(), "as it should be");
 }
 
-fn inherited_by_a_child() {
+fn child_cannot_affect_its_parent() {
     parent("inherited");
 }
 
-fn a_handler_does_not_return_twice() {
+fn forked_handler_returns_once() {
     parent("handler");
 }
 
-fn what_is_told_does_not_return_twice() {
+fn forked_callback_returns_once() {
     parent("told");
 }
 

@@ -10,7 +10,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 const ROLE: &str = "be-without-threads";
 
 pub fn module() -> Module {
-    Module::new(module_path!()).scenario("error_names_the_missing_thread", a_call_names_it)
+    Module::new(module_path!()).scenario("error_names_the_missing_thread", error_names_the_missing_thread)
 }
 
 /// Less than the stack of a thread.
@@ -57,7 +57,7 @@ pub fn be_one_if_asked() {
     std::process::exit(0);
 }
 
-fn a_call_names_it() {
+fn error_names_the_missing_thread() {
     let output = this_program().arg(ROLE).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

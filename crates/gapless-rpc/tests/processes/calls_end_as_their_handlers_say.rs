@@ -16,17 +16,17 @@ use std::time::{Duration, Instant};
 pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
-        .scenario("replies_refusals_and_panics", replies_refusals_and_panics_come_back)
-        .scenario("handler_sees_process_and_user", a_handler_sees_who_calls)
-        .scenario("missing_route_fails_at_once", nobody_there_is_said_at_once)
-        .scenario("deadline_ends_call_and_handler", a_deadline_ends_a_call_and_the_handler_sees_it)
-        .scenario("nested_call_inherits_the_deadline", a_nested_call_has_no_more_time_than_its_own)
-        .scenario("forwards_are_limited_to_sixteen", a_request_goes_on)
-        .scenario("json_calls_need_no_types", who_knows_no_types_asks_in_json)
-        .scenario("broadcast_and_affinity", every_copy_is_reached_and_a_key_reaches_one)
-        .scenario("calls_can_be_awaited_and_joined", calls_are_awaited_joined_and_told)
-        .scenario("handler_learns_of_its_callers_death", a_handler_is_told_that_its_caller_was_killed)
-        .scenario("type_mismatch_is_named", other_types_are_refused_by_name)
+        .scenario("replies_refusals_and_panics", replies_refusals_and_panics)
+        .scenario("handler_sees_process_and_user", handler_sees_process_and_user)
+        .scenario("missing_route_fails_at_once", missing_route_fails_at_once)
+        .scenario("deadline_ends_call_and_handler", deadline_ends_call_and_handler)
+        .scenario("nested_call_inherits_the_deadline", nested_call_inherits_the_deadline)
+        .scenario("forwards_are_limited_to_sixteen", forwards_are_limited_to_sixteen)
+        .scenario("json_calls_need_no_types", json_calls_need_no_types)
+        .scenario("broadcast_and_affinity", broadcast_and_affinity)
+        .scenario("calls_can_be_awaited_and_joined", calls_can_be_awaited_and_joined)
+        .scenario("handler_learns_of_its_callers_death", handler_learns_of_its_callers_death)
+        .scenario("type_mismatch_is_named", type_mismatch_is_named)
 }
 
 fn caller(domain: &Domain, route: &str) -> Caller<Ask, Told> {
@@ -38,7 +38,7 @@ fn open(folder: &tempfile::TempDir) -> Domain {
     Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap()
 }
 
-fn replies_refusals_and_panics_come_back() {
+fn replies_refusals_and_panics() {
     let folder = tempfile::tempdir().unwrap();
     let domain = open(&folder);
     let _copy = start(&folder.path().join("domain"), 2, &["route"]);
@@ -62,7 +62,7 @@ fn replies_refusals_and_panics_come_back() {
     assert_eq!(caller.call(Ask::Increment(1)), Ok(Told::Number(2)), "it goes on");
 }
 
-fn a_handler_sees_who_calls() {
+fn handler_sees_process_and_user() {
     let folder = tempfile::tempdir().unwrap();
     let _copy = start(&folder.path().join("domain"), 1, &["route"]);
     let options = DomainOptions { process_name: Some("a till".to_owned()), ..DomainOptions::default() };
@@ -80,7 +80,7 @@ fn a_handler_sees_who_calls() {
     assert_eq!(seen, expected, "inside a process, too");
 }
 
-fn nobody_there_is_said_at_once() {
+fn missing_route_fails_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let domain = open(&folder);
     let caller = caller(&domain, "route");
@@ -99,7 +99,7 @@ fn nobody_there_is_said_at_once() {
     assert_eq!(waiting.join().unwrap(), Ok(Told::Number(2)));
 }
 
-fn a_deadline_ends_a_call_and_the_handler_sees_it() {
+fn deadline_ends_call_and_handler() {
     let folder = tempfile::tempdir().unwrap();
     let domain = open(&folder);
     let mut copy = start(&folder.path().join("domain"), 1, &["route"]);
@@ -126,7 +126,7 @@ fn a_deadline_ends_a_call_and_the_handler_sees_it() {
     assert_eq!(caller.call(Ask::Increment(1)), Ok(Told::Number(2)));
 }
 
-fn a_nested_call_has_no_more_time_than_its_own() {
+fn nested_call_inherits_the_deadline() {
     let folder = tempfile::tempdir().unwrap();
     let domain = open(&folder);
     let path = folder.path().join("domain");
@@ -137,7 +137,7 @@ fn a_nested_call_has_no_more_time_than_its_own() {
     assert!((1..=4_000).contains(&milliseconds), "{milliseconds} ms, where five seconds are the default");
 }
 
-fn a_request_goes_on() {
+fn forwards_are_limited_to_sixteen() {
     let folder = tempfile::tempdir().unwrap();
     let domain = open(&folder);
     let path = folder.path().join("domain");
@@ -152,7 +152,7 @@ fn a_request_goes_on() {
     assert!(matches!(no_name, CallError::Refused { .. }), "{no_name}");
 }
 
-fn who_knows_no_types_asks_in_json() {
+fn json_calls_need_no_types() {
     let folder = tempfile::tempdir().unwrap();
     let domain = open(&folder);
     let path = folder.path().join("domain");
@@ -179,7 +179,7 @@ fn who_knows_no_types_asks_in_json() {
     assert!(matches!(mismatch, CallError::Mismatch { .. }), "{mismatch}");
 }
 
-fn every_copy_is_reached_and_a_key_reaches_one() {
+fn broadcast_and_affinity() {
     let folder = tempfile::tempdir().unwrap();
     let domain = open(&folder);
     let path = folder.path().join("domain");
@@ -216,7 +216,7 @@ fn every_copy_is_reached_and_a_key_reaches_one() {
     assert!(!is_early || behind.wait().is_ok(), "only if the machine stood still meanwhile");
 }
 
-fn calls_are_awaited_joined_and_told() {
+fn calls_can_be_awaited_and_joined() {
     let folder = tempfile::tempdir().unwrap();
     let domain = open(&folder);
     let _copy = start(&folder.path().join("domain"), 4, &["route"]);
@@ -272,7 +272,7 @@ mod near {
     }
 }
 
-fn other_types_are_refused_by_name() {
+fn type_mismatch_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let domain = open(&folder);
     let copy_process = start(&folder.path().join("domain"), 1, &["route"]);
@@ -298,7 +298,7 @@ fn other_types_are_refused_by_name() {
     assert_eq!(difference, "both are alike, but they are different types of the program");
 }
 
-fn a_handler_is_told_that_its_caller_was_killed() {
+fn handler_learns_of_its_callers_death() {
     let folder = tempfile::tempdir().unwrap();
     let (domain, server) = (open(&folder), open(&folder));
     let mut calling = start(&folder.path().join("domain"), 1, &["outer"]);

@@ -182,13 +182,13 @@ pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
         .scenario("each_version_calls_each", each_version_calls_each)
-        .scenario("both_versions_serve_together", both_versions_serve_at_one_time)
-        .scenario("versions_come_and_go_under_load", both_come_and_go_under_load)
-        .scenario("begun_request_is_retried_elsewhere", what_a_copy_had_begun_goes_on)
-        .scenario("slots_are_taken_by_another_version", what_waits_in_slots_is_taken)
-        .scenario("backlog_goes_to_another_version", what_waits_on_disk_is_taken)
-        .scenario("forward_to_another_version", a_request_is_forwarded)
-        .scenario("missing_variant_is_named", a_variant_that_one_side_lacks_is_named)
+        .scenario("both_versions_serve_together", both_versions_serve_together)
+        .scenario("versions_come_and_go_under_load", versions_come_and_go_under_load)
+        .scenario("begun_request_is_retried_elsewhere", begun_request_is_retried_elsewhere)
+        .scenario("slots_are_taken_by_another_version", slots_are_taken_by_another_version)
+        .scenario("backlog_goes_to_another_version", backlog_goes_to_another_version)
+        .scenario("forward_to_another_version", forward_to_another_version)
+        .scenario("missing_variant_is_named", missing_variant_is_named)
 }
 
 struct Place {
@@ -257,7 +257,7 @@ fn each_version_calls_each() {
     }
 }
 
-fn both_versions_serve_at_one_time() {
+fn both_versions_serve_together() {
     let place = place(64);
     let _copies = [2, 1, 2, 1].map(|version| start(&place.directory, version, "route"));
     let known = place.domain.routes(PATIENCE).unwrap().routes;
@@ -289,7 +289,7 @@ fn both_versions_serve_at_one_time() {
     });
 }
 
-fn what_a_copy_had_begun_goes_on() {
+fn begun_request_is_retried_elsewhere() {
     for (dies, takes_over) in [(2, 1), (1, 2)] {
         let place = place(64);
         let mut copy = start(&place.directory, dies, "route");
@@ -308,7 +308,7 @@ fn what_a_copy_had_begun_goes_on() {
     }
 }
 
-fn both_come_and_go_under_load() {
+fn versions_come_and_go_under_load() {
     let place = place(64);
     let _copy = start(&place.directory, 2, "route");
     let (first, second) = callers(&place.domain);
@@ -338,7 +338,7 @@ fn both_come_and_go_under_load() {
     });
 }
 
-fn what_waits_in_slots_is_taken() {
+fn slots_are_taken_by_another_version() {
     let place = place(64);
     let mut busy = start(&place.directory, 2, "route");
     let (_, second) = callers(&place.domain);
@@ -357,7 +357,7 @@ fn what_waits_in_slots_is_taken() {
     drop(first_call);
 }
 
-fn what_waits_on_disk_is_taken() {
+fn backlog_goes_to_another_version() {
     const CALLS: usize = 2_000;
     let place = place(8);
     let mut busy = start(&place.directory, 2, "route");
@@ -377,7 +377,7 @@ fn what_waits_on_disk_is_taken() {
     drop(first_call);
 }
 
-fn a_request_is_forwarded() {
+fn forward_to_another_version() {
     for (forwards, answers) in [(1, 2), (2, 1)] {
         let place = place(64);
         let _copies = [start(&place.directory, forwards, "route"), start(&place.directory, answers, "other")];
@@ -389,7 +389,7 @@ fn a_request_is_forwarded() {
     }
 }
 
-fn a_variant_that_one_side_lacks_is_named() {
+fn missing_variant_is_named() {
     const REASON: &str = "Event: Moved is there since version 2, and the other side speaks version 1";
     let error =
         |which: &str| CallError::BadMessage { route: "route/event".to_owned(), reason: format!("{which}: {REASON}") };

@@ -12,20 +12,20 @@ use std::time::Duration;
 pub fn module() -> Module {
     // One at a time: they count the descriptors of the process.
     Module::new(module_path!())
-        .scenario("forwards_leak_no_descriptor", forwards_keep_no_descriptor)
-        .scenario("dropped_callers_leak_nothing", callers_are_made_and_dropped)
-        .scenario("rejoining_process_leaks_nothing", a_process_leaves_and_comes_back)
-        .scenario("undeliverable_notice_keeps_no_table", a_notice_that_waits_in_vain)
+        .scenario("forwards_leak_no_descriptor", forwards_leak_no_descriptor)
+        .scenario("dropped_callers_leak_nothing", dropped_callers_leak_nothing)
+        .scenario("rejoining_process_leaks_nothing", rejoining_process_leaks_nothing)
+        .scenario("undeliverable_notice_keeps_no_table", undeliverable_notice_keeps_no_table)
 }
 
 /// Scenarios that count no resources of this process.
 pub fn shared_module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
-        .scenario("sends_outlive_their_caller", what_was_sent_arrives)
-        .scenario("counters_live_with_the_table", counts_go_with_the_table)
-        .scenario("table_limit_is_reported", beyond_the_limit)
-        .scenario("more_calls_than_slots_can_be_joined", more_calls_than_slots)
+        .scenario("sends_outlive_their_caller", sends_outlive_their_caller)
+        .scenario("counters_live_with_the_table", counters_live_with_the_table)
+        .scenario("table_limit_is_reported", table_limit_is_reported)
+        .scenario("more_calls_than_slots_can_be_joined", more_calls_than_slots_can_be_joined)
 }
 
 fn pair(options: &DomainOptions) -> (tempfile::TempDir, Domain, Domain) {
@@ -49,7 +49,7 @@ fn regions() -> usize {
     maps.lines().filter(|line| line.contains("gapless-region")).count()
 }
 
-fn forwards_keep_no_descriptor() {
+fn forwards_leak_no_descriptor() {
     let (_folder, server, client) = pair(&DomainOptions::default());
     let forward = |number: u64, context: &CallContext| -> Result<u64, Rejection> {
         Err(context.forward(format!("nowhere/{number}")))
@@ -68,7 +68,7 @@ fn forwards_keep_no_descriptor() {
     assert_eq!((descriptors(), regions()), before);
 }
 
-fn callers_are_made_and_dropped() {
+fn dropped_callers_leak_nothing() {
     let (_folder, server, client) = pair(&DomainOptions { slots: 4, ..DomainOptions::default() });
     let serve =
         |number: usize| server.serve(&format!("route/{number}")).handle(|number: u64, _| Ok(number + 1)).unwrap();
@@ -90,7 +90,7 @@ fn callers_are_made_and_dropped() {
 }
 
 /// The process lives on, so its resources are not released by its death.
-fn a_process_leaves_and_comes_back() {
+fn rejoining_process_leaks_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let open = || Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
     let client = open();
@@ -108,7 +108,7 @@ fn a_process_leaves_and_comes_back() {
     until("nothing is left of it", || descriptors() <= before.0 && regions() <= before.1);
 }
 
-fn what_was_sent_arrives() {
+fn sends_outlive_their_caller() {
     let (_folder, server, client) = pair(&DomainOptions { slots: 4, ..DomainOptions::default() });
     let gate = Arc::new((Mutex::new((false, 0)), Condvar::new()));
     let opened = Arc::clone(&gate);
@@ -128,7 +128,7 @@ fn what_was_sent_arrives() {
 }
 
 /// Notice to a process that has gone, which is not known yet when it is sent; no later event reports it.
-fn a_notice_that_waits_in_vain() {
+fn undeliverable_notice_keeps_no_table() {
     for _ in 0..100 {
         let (_folder, server, client) = pair(&DomainOptions::default());
         let (tell, addresses) = mpsc::channel();
@@ -153,7 +153,7 @@ fn a_notice_that_waits_in_vain() {
     panic!("it was known each time that the receiver is gone");
 }
 
-fn counts_go_with_the_table() {
+fn counters_live_with_the_table() {
     let (folder, server, client) = pair(&DomainOptions::default());
     let forward = |_: u64, context: &CallContext| -> Result<u64, Rejection> { Err(context.forward("back")) };
     let _front = server.serve("front").handle(forward).unwrap();
@@ -189,7 +189,7 @@ fn counts_go_with_the_table() {
     assert_eq!(again.statistics().offered, 1, "it begins anew");
 }
 
-fn beyond_the_limit() {
+fn table_limit_is_reported() {
     let (_folder, _server, client) =
         pair(&DomainOptions { slots: 1, payload_length_max: 64, ..DomainOptions::default() });
     let options = CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() };
@@ -208,7 +208,7 @@ fn beyond_the_limit() {
 }
 
 /// Each handler waits until another runs, too.
-fn more_calls_than_slots() {
+fn more_calls_than_slots_can_be_joined() {
     let (_folder, server, client) = pair(&DomainOptions { slots: 2, ..DomainOptions::default() });
     let meeting = Arc::new((Mutex::new(0_u64), Condvar::new()));
     let handle = move |number: u64, _: &CallContext| {

@@ -15,18 +15,18 @@ use std::time::{Duration, Instant};
 pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
-        .scenario("stopped_process_blocks_no_thread", a_copy_that_stands_still)
-        .scenario("stopped_process_is_named_in_time", a_copy_that_stands_still_is_named)
-        .scenario("later_stopped_process_is_named", a_copy_that_stands_still_later)
-        .scenario("other_protocol_version_is_named", a_process_of_another_protocol)
-        .scenario("call_begins_without_a_poll", a_call_begins_without_being_looked_at)
+        .scenario("stopped_process_blocks_no_thread", stopped_process_blocks_no_thread)
+        .scenario("stopped_process_is_named_in_time", stopped_process_is_named_in_time)
+        .scenario("later_stopped_process_is_named", later_stopped_process_is_named)
+        .scenario("other_protocol_version_is_named", other_protocol_version_is_named)
+        .scenario("call_begins_without_a_poll", call_begins_without_a_poll)
 }
 
 fn patient() -> CallOptions {
     CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() }
 }
 
-fn a_copy_that_stands_still() {
+fn stopped_process_blocks_no_thread() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let copy = start(&path, 1, &["route"]);
@@ -64,7 +64,7 @@ fn caller_within(client: &Domain, route: &str, timeout: Duration) -> Caller<Ask,
     client.caller_with(route, CallerOptions { call, ..CallerOptions::default() }).unwrap()
 }
 
-fn a_copy_that_stands_still_is_named() {
+fn stopped_process_is_named_in_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let copy = start(&path, 1, &["route"]);
@@ -97,7 +97,7 @@ fn a_copy_that_stands_still_is_named() {
     copy.signal(Signal::CONT);
 }
 
-fn a_copy_that_stands_still_later() {
+fn later_stopped_process_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let copy = start(&path, 1, &["route", "other"]);
@@ -124,7 +124,7 @@ fn a_copy_that_stands_still_later() {
 }
 
 /// A process that sends only its version, in handmade bytes.
-fn a_process_of_another_protocol() {
+fn other_protocol_version_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let client = Domain::open_directory(&path, DomainOptions::default()).unwrap();
@@ -158,7 +158,7 @@ fn a_process_of_another_protocol() {
     assert_eq!(caller.call_with(Ask::Increment(1), &patient()), Ok(Told::Number(2)));
 }
 
-fn a_call_begins_without_being_looked_at() {
+fn call_begins_without_a_poll() {
     let folder = tempfile::tempdir().unwrap();
     let open = || Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
     let (server, client) = (open(), open());

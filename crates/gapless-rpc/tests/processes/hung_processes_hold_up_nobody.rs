@@ -18,12 +18,12 @@ use std::time::Duration;
 pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
-        .scenario("keys_move_away_and_come_back", its_keys_go_to_the_next_copy)
-        .scenario("cancelled_calls_move_keys_too", calls_that_are_given_up_early)
-        .scenario("sends_with_its_keys_go_on", what_is_sent_goes_on)
-        .scenario("first_calls_elsewhere_do_not_wait", first_calls_do_not_wait)
-        .scenario("broadcast_names_the_hung_process", a_broadcast_names_it)
-        .scenario("hung_process_is_listed", it_is_shown)
+        .scenario("keys_move_away_and_come_back", keys_move_away_and_come_back)
+        .scenario("cancelled_calls_move_keys_too", cancelled_calls_move_keys_too)
+        .scenario("sends_with_its_keys_go_on", sends_with_its_keys_go_on)
+        .scenario("first_calls_elsewhere_do_not_wait", first_calls_elsewhere_do_not_wait)
+        .scenario("broadcast_names_the_hung_process", broadcast_names_the_hung_process)
+        .scenario("hung_process_is_listed", hung_process_is_listed)
 }
 
 const KEYS: u64 = 40;
@@ -60,7 +60,7 @@ fn three_copies(path: &Path, caller: &Caller<Ask, Told>) -> (Vec<Process>, Vec<u
     (copies, before)
 }
 
-fn its_keys_go_to_the_next_copy() {
+fn keys_move_away_and_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let _ready = start(&path, 1, &["other"]);
@@ -83,7 +83,7 @@ fn its_keys_go_to_the_next_copy() {
     until_all(&meanwhile, "they go to the same copies when it dies");
 }
 
-fn calls_that_are_given_up_early() {
+fn cancelled_calls_move_keys_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let _ready = start(&path, 1, &["other"]);
@@ -99,7 +99,7 @@ fn calls_that_are_given_up_early() {
     until("it has its key again", || copy_of(&caller, key) == Ok(number(&copies[0])));
 }
 
-fn what_is_sent_goes_on() {
+fn sends_with_its_keys_go_on() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let (_domain, caller) = client(&path);
@@ -119,7 +119,7 @@ fn what_is_sent_goes_on() {
 
 /// A call with a timeout shorter than the wait for an unresponsive process, which was a second. On a busy machine it is
 /// retried, each time by a process without any discovery.
-fn first_calls_do_not_wait() {
+fn first_calls_elsewhere_do_not_wait() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let (_healthy, hung) = (start(&path, 1, &["route"]), start(&path, 1, &["other"]));
@@ -139,7 +139,7 @@ fn first_calls_do_not_wait() {
 }
 
 /// Also with a timeout no longer than the wait for discovery.
-fn a_broadcast_names_it() {
+fn broadcast_names_the_hung_process() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let (healthy, hung) = (start(&path, 1, &["route"]), start(&path, 1, &["route"]));
@@ -184,7 +184,7 @@ fn awaited<T>(future: impl Future<Output = T> + Send) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
-fn it_is_shown() {
+fn hung_process_is_listed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let (old, _caller) = client(&path);

@@ -16,16 +16,16 @@ const CALLER: &str = "be-a-caller";
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .with_choices("instances_killed_under_load", copies_are_killed_under_traffic)
-        .with_choices("callers_killed_under_load", callers_are_killed_under_traffic)
+        .with_choices("instances_killed_under_load", instances_killed_under_load)
+        .with_choices("callers_killed_under_load", callers_killed_under_load)
 }
 
 /// Scenarios that count no descriptors of this process.
 pub fn shared_module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
-        .scenario("killed_instance_ends_its_calls", a_killed_copy_ends_its_calls_at_once)
-        .scenario("retry_waits_for_an_instance", a_repetition_waits_for_a_copy)
+        .scenario("killed_instance_ends_its_calls", killed_instance_ends_its_calls)
+        .scenario("retry_waits_for_an_instance", retry_waits_for_an_instance)
 }
 
 fn descriptors() -> usize {
@@ -33,7 +33,7 @@ fn descriptors() -> usize {
 }
 
 /// Retries of begun requests are allowed: incrementing is idempotent.
-fn copies_are_killed_under_traffic(random: &mut Random) {
+fn instances_killed_under_load(random: &mut Random) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let domain = Domain::open_directory(&path, DomainOptions::default()).unwrap();
@@ -105,7 +105,7 @@ pub fn be_a_caller_if_asked() {
     }
 }
 
-fn callers_are_killed_under_traffic(random: &mut Random) {
+fn callers_killed_under_load(random: &mut Random) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let domain = Domain::open_directory(&path, DomainOptions::default()).unwrap();
@@ -149,7 +149,7 @@ fn callers_are_killed_under_traffic(random: &mut Random) {
     last.kill();
 }
 
-fn a_killed_copy_ends_its_calls_at_once() {
+fn killed_instance_ends_its_calls() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let domain = Domain::open_directory(&path, DomainOptions::default()).unwrap();
@@ -173,7 +173,7 @@ fn a_killed_copy_ends_its_calls_at_once() {
 }
 
 /// The only instance dies during a blocking call and a task's call, and the next one comes later.
-fn a_repetition_waits_for_a_copy() {
+fn retry_waits_for_an_instance() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let domain = Domain::open_directory(&path, DomainOptions::default()).unwrap();

@@ -17,12 +17,12 @@ const ROLE: &str = "be-a-receiver";
 pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
-        .scenario("notices_keep_order_after_the_call", in_their_order_also_after_the_call)
-        .scenario("gone_receiver_is_reported", a_caller_that_is_gone_is_known)
-        .scenario("unreceived_type_is_reported_at_once", who_receives_no_such_notices)
-        .scenario("slow_receiver_blocks_no_other", a_slow_receiver_holds_up_nobody)
-        .scenario("subscription_ends_with_publisher", a_subscription_ends_with_its_publisher)
-        .scenario("early_notices_wait_for_the_receiver", what_is_told_before_it_answers)
+        .scenario("notices_keep_order_after_the_call", notices_keep_order_after_the_call)
+        .scenario("gone_receiver_is_reported", gone_receiver_is_reported)
+        .scenario("unreceived_type_is_reported_at_once", unreceived_type_is_reported_at_once)
+        .scenario("slow_receiver_blocks_no_other", slow_receiver_blocks_no_other)
+        .scenario("subscription_ends_with_publisher", subscription_ends_with_publisher)
+        .scenario("early_notices_wait_for_the_receiver", early_notices_wait_for_the_receiver)
 }
 
 /// Calls `desk`, and prints the notices it gets; a notice of [`Ask`] makes it wait for a line. `receives` or not.
@@ -81,7 +81,7 @@ impl Desk {
     }
 }
 
-fn in_their_order_also_after_the_call() {
+fn notices_keep_order_after_the_call() {
     let desk = Desk::open();
     let (mut first, mut second) = (desk.receiver("receives"), desk.receiver("receives"));
     assert_ne!(first.1, second.1);
@@ -96,7 +96,7 @@ fn in_their_order_also_after_the_call() {
     }
 }
 
-fn a_caller_that_is_gone_is_known() {
+fn gone_receiver_is_reported() {
     let desk = Desk::open();
     // One process that got a notice, and one that did not.
     let (mut told, untold) = (desk.receiver("receives"), desk.receiver("receives"));
@@ -114,7 +114,7 @@ fn a_caller_that_is_gone_is_known() {
     assert_eq!(later.0.line(), "3");
 }
 
-fn who_receives_no_such_notices() {
+fn unreceived_type_is_reported_at_once() {
     let desk = Desk::open();
     let (mut receiver, deaf) = (desk.receiver("receives"), desk.receiver("is deaf"));
     for address in [receiver.1, deaf.1] {
@@ -132,7 +132,7 @@ fn who_receives_no_such_notices() {
     assert!(desk.domain.caller_statistics().unwrap().iter().all(|reading| reading.route == "desk"));
 }
 
-fn a_slow_receiver_holds_up_nobody() {
+fn slow_receiver_blocks_no_other() {
     let desk = Desk::open();
     let (mut slow, mut quick) = (desk.receiver("receives"), desk.receiver("receives"));
     desk.domain.notify(&slow.1, Told::Text("wait".to_owned())).unwrap();
@@ -158,7 +158,7 @@ fn a_slow_receiver_holds_up_nobody() {
 }
 
 /// Stopped before anything is known of it, and then killed or not.
-fn what_is_told_before_it_answers() {
+fn early_notices_wait_for_the_receiver() {
     let desk = Desk::open();
     let (mut hung, doomed, mut quick) =
         (desk.receiver("receives"), desk.receiver("receives"), desk.receiver("receives"));
@@ -187,7 +187,7 @@ fn what_is_told_before_it_answers() {
     assert_eq!(hung.0.line(), "65");
 }
 
-fn a_subscription_ends_with_its_publisher() {
+fn subscription_ends_with_publisher() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let mut publisher = start(&path, 1, &["progress"]);

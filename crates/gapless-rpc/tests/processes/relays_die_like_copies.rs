@@ -16,7 +16,7 @@ pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
         .scenario("a_killed_relay_ends_its_calls", a_killed_relay_ends_its_calls)
-        .scenario("instance_takes_over_from_a_relay", a_copy_takes_over_from_a_relay)
+        .scenario("instance_takes_over_from_a_relay", instance_takes_over_from_a_relay)
 }
 
 /// Relays "route" of the domain: it begins its first request, and keeps that and the second.
@@ -66,7 +66,7 @@ fn a_killed_relay_ends_its_calls() {
     assert_eq!(untaken.wait(), Err(CallError::no_route("route")));
 }
 
-fn a_copy_takes_over_from_a_relay() {
+fn instance_takes_over_from_a_relay() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let mut relay = relay_process(&path);

@@ -22,15 +22,15 @@ const ROLE: &str = "reads-for-ever";
 pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
-        .scenario("route_can_be_served_again", served_again_as_often_as_one_likes)
-        .scenario("waiting_task_times_out", a_task_waits_no_longer_than_it_may)
-        .scenario("mixed_versions_read_requests", old_and_new_copies_read_its_requests)
-        .scenario("flapping_route_loses_no_call", comes_and_goes_under_calls)
-        .scenario("removed_domain_is_recreated", a_removed_domain_is_made_again)
-        .scenario("stopped_process_reopens_its_socket", a_stopped_copy_opens_its_socket_again)
-        .scenario("umask_does_not_affect_a_domain", a_umask_takes_nothing)
-        .scenario("untaken_call_ends_with_last_instance", a_call_ends_with_the_last_copy)
-        .scenario("taken_and_untaken_ends_differ", taken_is_told_from_what_found_none)
+        .scenario("route_can_be_served_again", route_can_be_served_again)
+        .scenario("waiting_task_times_out", waiting_task_times_out)
+        .scenario("mixed_versions_read_requests", mixed_versions_read_requests)
+        .scenario("flapping_route_loses_no_call", flapping_route_loses_no_call)
+        .scenario("removed_domain_is_recreated", removed_domain_is_recreated)
+        .scenario("stopped_process_reopens_its_socket", stopped_process_reopens_its_socket)
+        .scenario("umask_does_not_affect_a_domain", umask_does_not_affect_a_domain)
+        .scenario("untaken_call_ends_with_last_instance", untaken_call_ends_with_last_instance)
+        .scenario("taken_and_untaken_ends_differ", taken_and_untaken_ends_differ)
 }
 
 /// Two domain handles, like two processes.
@@ -45,7 +45,7 @@ fn patient() -> CallOptions {
     CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() }
 }
 
-fn served_again_as_often_as_one_likes() {
+fn route_can_be_served_again() {
     let (_folder, server, client) = pair();
     let caller: Caller<u64, u64> = client.caller("route").unwrap();
     // More often than the limit of tables per connection.
@@ -60,7 +60,7 @@ fn served_again_as_often_as_one_likes() {
 }
 
 /// Members from before find each other again, and new ones.
-fn a_removed_domain_is_made_again() {
+fn removed_domain_is_recreated() {
     let (folder, server, client) = pair();
     let path = folder.path().join("domain");
     let caller: Caller<u64, u64> = client.caller("route").unwrap();
@@ -85,7 +85,7 @@ fn a_removed_domain_is_made_again() {
     }
 }
 
-fn a_stopped_copy_opens_its_socket_again() {
+fn stopped_process_reopens_its_socket() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let copy = start(&path, 1, &["route"]);
@@ -111,7 +111,7 @@ fn a_stopped_copy_opens_its_socket_again() {
 
 /// A route comes and goes as fast as possible, dropped or drained, under calls that wait for it: here and in another
 /// process.
-fn comes_and_goes_under_calls() {
+fn flapping_route_loses_no_call() {
     let (_folder, server, client) = pair();
     let here = Domain::in_process("test");
     // Within a process, queued requests end with a dropped route.
@@ -145,7 +145,7 @@ fn comes_and_goes_under_calls() {
 }
 
 /// Checks the modes, because root may do anything.
-fn a_umask_takes_nothing() {
+fn umask_does_not_affect_a_domain() {
     for umask in ["0777", "0277", "0077"] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("domain");
@@ -173,7 +173,7 @@ fn a_umask_takes_nothing() {
     assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
 }
 
-fn a_task_waits_no_longer_than_it_may() {
+fn waiting_task_times_out() {
     let (_folder, _server, client) = pair();
     let caller: Caller<u64, u64> = client.caller("nowhere").unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -185,7 +185,7 @@ fn a_task_waits_no_longer_than_it_may() {
     assert_eq!(ended.expect("it ends"), Err(CallError::no_route("nowhere")), "that it is late says less");
 }
 
-fn a_call_ends_with_the_last_copy() {
+fn untaken_call_ends_with_last_instance() {
     let (_folder, server, client) = pair();
     let serve = || server.serve("route").handle(|number: u64, _| Ok(number + 1)).unwrap();
     let caller: Caller<u64, u64> = client.caller("route").unwrap();
@@ -237,7 +237,7 @@ pub fn be_one_if_asked() {
 }
 
 /// An instance is suspended while its worker takes a request, and dies with it.
-fn taken_is_told_from_what_found_none() {
+fn taken_and_untaken_ends_differ() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let mut copy = Process::start(this_program().arg(ROLE).arg(&path));
@@ -290,7 +290,7 @@ mod third {
     }
 }
 
-fn old_and_new_copies_read_its_requests() {
+fn mixed_versions_read_requests() {
     let (folder, old, client) = pair();
     let new = Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
     let caller: Caller<third::Order, u64> = client.caller("route").unwrap();

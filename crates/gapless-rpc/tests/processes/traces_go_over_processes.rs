@@ -26,13 +26,13 @@ const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-";
 pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
-        .scenario("nested_calls_share_one_trace", nested_calls_of_three_processes_are_one_trace)
-        .scenario("external_trace_passes_unrecorded", a_trace_from_outside_goes_through)
-        .scenario("forwards_and_retries_keep_the_trace", what_is_forwarded_or_offered_again)
-        .scenario("trace_follows_tasks_and_threads", a_handler_takes_its_trace_along)
-        .scenario("bridge_sets_foreign_ids", a_bridge_gives_spans_the_ids_of_another_system)
-        .scenario("local_call_has_span_and_outcome", each_call_here_has_its_span)
-        .scenario("info_level_records_no_calls", up_to_info_calls_have_none)
+        .scenario("nested_calls_share_one_trace", nested_calls_share_one_trace)
+        .scenario("external_trace_passes_unrecorded", external_trace_passes_unrecorded)
+        .scenario("forwards_and_retries_keep_the_trace", forwards_and_retries_keep_the_trace)
+        .scenario("trace_follows_tasks_and_threads", trace_follows_tasks_and_threads)
+        .scenario("bridge_sets_foreign_ids", bridge_sets_foreign_ids)
+        .scenario("local_call_has_span_and_outcome", local_call_has_span_and_outcome)
+        .scenario("info_level_records_no_calls", info_level_records_no_calls)
 }
 
 type Next = (Caller<String, String>, String);
@@ -183,7 +183,7 @@ fn assert_below(span: &Recorded, parent: &Recorded) {
     assert!(span.field("span_id").len() == 16 && span.field("span_id") != parent.field("span_id"), "{span:?}");
 }
 
-fn nested_calls_of_three_processes_are_one_trace() {
+fn nested_calls_share_one_trace() {
     let copies = Copies::open();
     let mut first = copies.start("records", &["shop/outer", "inner"]);
     let mut second = copies.start("records", &["async/middle"]);
@@ -217,7 +217,7 @@ fn nested_calls_of_three_processes_are_one_trace() {
     assert_eq!(told, format!("00-{trace_id}-{span_id}-01 None []"));
 }
 
-fn a_trace_from_outside_goes_through() {
+fn external_trace_passes_unrecorded() {
     let copies = Copies::open();
     let _first = copies.start("does not", &["outer", "inner"]);
     let _second = copies.start("does not", &["async/middle"]);
@@ -243,7 +243,7 @@ fn a_trace_from_outside_goes_through() {
     }
 }
 
-fn what_is_forwarded_or_offered_again() {
+fn forwards_and_retries_keep_the_trace() {
     let copies = Copies::open();
     let mut first = copies.start("records", &["forwards", "inner"]);
     let recorder = SpanRecorder::default();
@@ -290,7 +290,7 @@ fn what_is_forwarded_or_offered_again() {
     assert_eq!(served.field("attempt"), "2");
 }
 
-fn a_bridge_gives_spans_the_ids_of_another_system() {
+fn bridge_sets_foreign_ids() {
     let copies = Copies::open();
     let mut first = copies.start("bridges", &["outer"]);
     let _second = copies.start("does not", &["inner"]);
@@ -314,7 +314,7 @@ fn a_bridge_gives_spans_the_ids_of_another_system() {
 struct Told(Vec<String>);
 
 /// A handler that is a task calls from a task that it starts, from a thread, and after it has waited.
-fn a_handler_takes_its_trace_along() {
+fn trace_follows_tasks_and_threads() {
     let copies = Copies::open();
     let _inner = copies.start("does not", &["inner"]);
     let recorder = SpanRecorder::default();
@@ -377,7 +377,7 @@ impl Interceptor for Refuses {
     }
 }
 
-fn each_call_here_has_its_span() {
+fn local_call_has_span_and_outcome() {
     let domain = Domain::in_process("traced");
     let recorder = SpanRecorder::default();
     let on_thread = recorder.clone();
@@ -435,7 +435,7 @@ fn each_call_here_has_its_span() {
 }
 
 /// Records at the level of an ordinary subscriber.
-fn up_to_info_calls_have_none() {
+fn info_level_records_no_calls() {
     for (level, names) in [(LevelFilter::INFO, &[][..]), (LevelFilter::DEBUG, &["call", "serve"])] {
         let recorder = SpanRecorder::up_to(level);
         let domain = Domain::in_process("test");

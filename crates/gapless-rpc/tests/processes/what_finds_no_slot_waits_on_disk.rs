@@ -21,15 +21,15 @@ pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
         .with_choices("each_class_keeps_its_order", each_class_keeps_its_order)
-        .scenario("cancelled_in_queue_is_not_offered", what_is_given_up_in_line_is_not_offered)
-        .scenario("dequeued_call_can_be_cancelled", what_was_taken_out_is_cancelled_too)
-        .scenario("timeout_races_with_cancellation", what_is_late_beside_what_is_cancelled)
-        .scenario("disk_limit_is_busy", the_limit_on_disk_is_busy)
-        .with_choices("corrupt_backlog_ends_affected_calls", damage_ends_the_calls_that_it_hits)
-        .scenario("other_route_is_unaffected", another_route_does_not_notice)
-        .scenario("backlog_survives_a_killed_instance", a_backlog_outlives_a_killed_copy)
-        .scenario("backlog_without_instance_has_no_route", without_a_copy_a_backlog_has_no_route)
-        .scenario("sends_outlive_their_caller", what_was_sent_outlives_its_caller)
+        .scenario("cancelled_in_queue_is_not_offered", cancelled_in_queue_is_not_offered)
+        .scenario("dequeued_call_can_be_cancelled", dequeued_call_can_be_cancelled)
+        .scenario("timeout_races_with_cancellation", timeout_races_with_cancellation)
+        .scenario("disk_limit_is_busy", disk_limit_is_busy)
+        .with_choices("corrupt_backlog_ends_affected_calls", corrupt_backlog_ends_affected_calls)
+        .scenario("other_route_is_unaffected", other_route_is_unaffected)
+        .scenario("backlog_survives_a_killed_instance", backlog_survives_a_killed_instance)
+        .scenario("backlog_without_instance_has_no_route", backlog_without_instance_has_no_route)
+        .scenario("sends_outlive_their_caller", sends_outlive_their_caller)
 }
 
 const SLOTS: u32 = 8;
@@ -139,7 +139,7 @@ fn each_class_keeps_its_order(random: &mut Random) {
     assert_eq!(names, 1, "the domain, and nothing of the backlog");
 }
 
-fn what_is_given_up_in_line_is_not_offered() {
+fn cancelled_in_queue_is_not_offered() {
     let (pair, seen) = noting_pair();
     let caller = caller(&pair.client, tiny(pair.folder.path()));
     assert_eq!(caller.call(0), Ok(1));
@@ -174,7 +174,7 @@ fn what_is_given_up_in_line_is_not_offered() {
 }
 
 /// Both were dequeued, and one is cancelled at the moment when the other times out.
-fn what_is_late_beside_what_is_cancelled() {
+fn timeout_races_with_cancellation() {
     let (pair, _seen) = noting_pair();
     let caller = caller(&pair.client, tiny(pair.folder.path()));
     assert_eq!(caller.call(0), Ok(1));
@@ -200,7 +200,7 @@ fn what_is_late_beside_what_is_cancelled() {
 }
 
 /// With one slot, every call goes through the queue.
-fn what_was_taken_out_is_cancelled_too() {
+fn dequeued_call_can_be_cancelled() {
     let (begun, cancelled) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let (has_begun, was_cancelled) = (Arc::clone(&begun), Arc::clone(&cancelled));
     let pair = pair(1, move |number, context| {
@@ -227,7 +227,7 @@ fn what_was_taken_out_is_cancelled_too() {
     assert!(caller.statistics().overflowed >= 3);
 }
 
-fn the_limit_on_disk_is_busy() {
+fn disk_limit_is_busy() {
     let handled = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&handled);
     let pair = pair(SLOTS, move |number, _| {
@@ -275,7 +275,7 @@ fn files_of(directory: &Path) -> Vec<File> {
     opened.collect()
 }
 
-fn damage_ends_the_calls_that_it_hits(random: &mut Random) {
+fn corrupt_backlog_ends_affected_calls(random: &mut Random) {
     let handled = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&handled);
     let pair = pair(SLOTS, move |number, _| {
@@ -316,7 +316,7 @@ fn damage_ends_the_calls_that_it_hits(random: &mut Random) {
 }
 
 /// One route is suspended with a full backlog; calls of the other go on.
-fn another_route_does_not_notice() {
+fn other_route_is_unaffected() {
     let pair = pair(SLOTS, |number, _| Ok(number));
     let _other = pair._server.serve("other").handle(|number: u64, _| Ok(number + 1)).unwrap();
     let flooded = caller(&pair.client, tiny(pair.folder.path()));
@@ -340,7 +340,7 @@ fn asking(domain: &Domain, directory: &Path, wait_for_route: Option<Duration>) -
     domain.caller_with("route", options).unwrap()
 }
 
-fn a_backlog_outlives_a_killed_copy() {
+fn backlog_survives_a_killed_instance() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let domain = Domain::open_directory(&path, DomainOptions { slots: SLOTS, ..DomainOptions::default() }).unwrap();
@@ -375,7 +375,7 @@ fn a_backlog_outlives_a_killed_copy() {
     until("nothing is in line", || caller.statistics().in_backlog == 0);
 }
 
-fn without_a_copy_a_backlog_has_no_route() {
+fn backlog_without_instance_has_no_route() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let domain = Domain::open_directory(&path, DomainOptions { slots: SLOTS, ..DomainOptions::default() }).unwrap();
@@ -397,7 +397,7 @@ fn without_a_copy_a_backlog_has_no_route() {
     assert!(ended.iter().all(|error| *error == no_route), "{:?}", ended.iter().find(|error| **error != no_route));
 }
 
-fn what_was_sent_outlives_its_caller() {
+fn sends_outlive_their_caller() {
     let (pair, seen) = noting_pair();
     let caller = caller(&pair.client, tiny(pair.folder.path()));
     assert_eq!(caller.call(0), Ok(1));

@@ -18,10 +18,10 @@ const LEFT_BYTES: u64 = 1 << 20;
 pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
-        .scenario("instance_recovers_from_lack_of_memory", a_copy_without_memory)
-        .scenario("instance_recovers_from_lack_of_files", a_copy_without_descriptors)
-        .scenario("file_size_limit_is_an_error", a_limit_of_files)
-        .scenario("caller_recovers_from_lack_of_files", a_caller_without_descriptors)
+        .scenario("instance_recovers_from_lack_of_memory", instance_recovers_from_lack_of_memory)
+        .scenario("instance_recovers_from_lack_of_files", instance_recovers_from_lack_of_files)
+        .scenario("file_size_limit_is_an_error", file_size_limit_is_an_error)
+        .scenario("caller_recovers_from_lack_of_files", caller_recovers_from_lack_of_files)
 }
 
 fn patient() -> CallOptions {
@@ -42,19 +42,19 @@ fn said_by_one_short_of(what: &str) -> String {
     caller.line()
 }
 
-fn a_caller_without_descriptors() {
+fn caller_recovers_from_lack_of_files() {
     assert_eq!(said_by_one_short_of("descriptors"), "Ok(2) Ok(3)");
 }
 
-fn a_limit_of_files() {
+fn file_size_limit_is_an_error() {
     assert_eq!(said_by_one_short_of("lengths"), "Ok(4) Ok(5)");
 }
 
-fn a_copy_without_memory() {
+fn instance_recovers_from_lack_of_memory() {
     a_copy_without("memory");
 }
 
-fn a_copy_without_descriptors() {
+fn instance_recovers_from_lack_of_files() {
     a_copy_without("descriptors of a copy");
 }
 
