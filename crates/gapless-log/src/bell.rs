@@ -88,13 +88,11 @@ impl Bell {
         Ok(Self { region: Region::create(BELL_LENGTH)? })
     }
 
-    /// The bell in a region that its instance has passed.
     #[must_use]
     pub const fn new(region: Region) -> Self {
         Self { region }
     }
 
-    /// Memory of the bell.
     #[must_use]
     pub const fn region(&self) -> &Region {
         &self.region

@@ -14,7 +14,6 @@
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// State of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimState {
     /// The slot holds no request.
@@ -78,7 +77,6 @@ impl ClaimWord {
         (self.0 >> HOLDER_SHIFT) as u32 & COPY_NUMBER_MAX
     }
 
-    /// State of the request.
     #[must_use]
     pub const fn state(self) -> Option<ClaimState> {
         ClaimState::from_value(self.0 & STATE_MASK)
@@ -164,7 +162,6 @@ impl Withdrawal {
 pub struct Claim<'a>(&'a AtomicU64);
 
 impl<'a> Claim<'a> {
-    /// The claim in `word`.
     #[must_use]
     pub const fn new(word: &'a AtomicU64) -> Self {
         Self(word)

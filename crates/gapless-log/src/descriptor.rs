@@ -37,17 +37,14 @@ pub const KIND_RING: u64 = 2;
 
 /// Word numbers (byte offset / 8) in the header.
 pub const MAGIC_WORD: usize = 0;
-/// Kind of mapping.
 pub const KIND_WORD: usize = 1;
 /// Data capacity in bytes.
 pub const CAPACITY_WORD: usize = 2;
-/// Number of index slots.
 pub const INDEX_SLOTS_WORD: usize = 3;
 /// Stream id, low half.
 pub const STREAM_LOW_WORD: usize = 4;
 /// Stream id, high half.
 pub const STREAM_HIGH_WORD: usize = 5;
-/// Incarnation of the stream.
 pub const INCARNATION_WORD: usize = 6;
 /// Longest frame in bytes.
 pub const FRAME_LENGTH_MAX_WORD: usize = 7;
@@ -69,7 +66,6 @@ pub const READER_PARKED_WORD: usize = 640 / 8;
 pub const CLOSED_WORD: usize = 768 / 8;
 /// First note of the reader.
 pub const NOTES_WORD: usize = 896 / 8;
-/// Number of notes.
 pub const NOTES: usize = 8;
 /// Number of header words in use.
 pub const HEADER_WORDS: usize = NOTES_WORD + NOTES;

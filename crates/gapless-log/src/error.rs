@@ -26,12 +26,7 @@ pub enum LogError {
     },
     /// The file or descriptor is not a mapping of ours, or not of this kind or stream.
     #[error("not a usable mapping: {field} is {found}, expected {expected}")]
-    Foreign {
-        field: &'static str,
-        found: String,
-        /// Expected value.
-        expected: String,
-    },
+    Foreign { field: &'static str, found: String, expected: String },
     /// No room until a reader moves on: back-pressure, not a fault.
     #[error("no room for {needed_bytes} bytes: a reader is {lag_bytes} bytes behind in {capacity_bytes}")]
     Full {
@@ -63,7 +58,6 @@ pub enum LogError {
     Truncated {
         /// New end of the window.
         position: u64,
-        /// Position of the cursor.
         cursor_position: u64,
     },
     /// A truncation would cut released frames.
@@ -71,7 +65,6 @@ pub enum LogError {
     TruncatesReleased {
         /// Requested sequence.
         sequence: u64,
-        /// Last released sequence.
         released_sequence: u64,
     },
 }

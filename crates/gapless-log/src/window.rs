@@ -37,7 +37,6 @@ impl StreamIdentity {
 /// Options of a new window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowOptions {
-    /// Backing of its memory.
     pub memory: MemoryKind,
     /// Capacity for frames, bytes; a power of two.
     pub capacity_bytes: usize,
@@ -45,7 +44,6 @@ pub struct WindowOptions {
     pub index_slots: usize,
     /// Longest frame, bytes; at most half of the capacity, and 1 MiB.
     pub frame_length_max: usize,
-    /// Stream and incarnation.
     pub identity: StreamIdentity,
 }
 
@@ -507,7 +505,6 @@ impl Window {
         self.memory.read_only_fd()
     }
 
-    /// Stream and incarnation of the window.
     #[must_use]
     pub fn identity(&self) -> StreamIdentity {
         let word = |number| self.memory.header_word(number).load(Ordering::Relaxed);

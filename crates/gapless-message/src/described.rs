@@ -12,7 +12,6 @@ pub type Rewrite = fn((u64, u64), &[u8]) -> Result<Vec<u8>, MessageError>;
 /// Properties of a type that caller and instance compare.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TypeKey {
-    /// Name of the type.
     pub name: Cow<'static, str>,
     /// Hash of the type's shape; 0 is not compared.
     pub fingerprint: u64,
@@ -53,7 +52,6 @@ impl std::hash::Hash for Functions {
 }
 
 impl TypeKey {
-    /// Key of a message.
     #[must_use]
     pub fn of<M: Message>() -> Self {
         Self {
@@ -125,7 +123,6 @@ fn not_rewritten((from, to): (u64, u64), _bytes: &[u8]) -> Result<Vec<u8>, Messa
 /// Type of requests or replies, as sent to other processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TypeDescription {
-    /// Name of the type.
     pub name: String,
     /// Hash of the type's shape; 0 is not compared.
     pub fingerprint: u64,

@@ -34,7 +34,6 @@ impl Headers {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_slice()))
     }
 
-    /// Reports whether there are no headers.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()

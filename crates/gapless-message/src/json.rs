@@ -26,7 +26,6 @@ impl Json {
         }
     }
 
-    /// The text.
     #[must_use]
     pub fn text(&self) -> &[u8] {
         &self.0

@@ -26,10 +26,7 @@ pub enum RouteNameError {
     },
     /// No application's route can have this name.
     #[error("route: names with a {HIDDEN_PREFIX:?} in front are kept for the library itself, {name:?} was found")]
-    Hidden {
-        /// The name.
-        name: String,
-    },
+    Hidden { name: String },
 }
 
 /// Checks a route's name, with or without the reserved `.` prefix.

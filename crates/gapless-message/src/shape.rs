@@ -38,12 +38,10 @@ pub struct ShapeWriter {
 }
 
 impl ShapeWriter {
-    /// Writes a text.
     pub fn text(&mut self, text: &str) {
         self.line.push_str(text);
     }
 
-    /// Writes a type.
     pub fn of<T: Shape + ?Sized>(&mut self) {
         T::write(self);
     }

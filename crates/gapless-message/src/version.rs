@@ -9,7 +9,6 @@ pub const OLDER_MAX: usize = 63;
 /// An older version of a message that a program also reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OlderVersion {
-    /// Number of the version.
     pub version: u32,
     /// [`Message::fingerprint`] in a program of that version.
     pub fingerprint: u64,

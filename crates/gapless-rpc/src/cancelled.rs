@@ -49,7 +49,6 @@ impl CallContext {
     }
 }
 
-/// Future of [`CallContext::cancelled`].
 #[must_use = "a future does nothing unless it is polled"]
 #[derive(Debug)]
 pub struct Cancelled {

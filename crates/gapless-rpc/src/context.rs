@@ -22,9 +22,7 @@ use std::time::Duration;
 pub struct CallerIdentity {
     /// Name that the process gave itself, not verified.
     pub name: String,
-    /// Process id.
     pub process_id: u32,
-    /// User id.
     pub user_id: u32,
     /// Time at which it joined the domain, as it says, ns of the monotonic clock. Together with the process id it
     /// identifies this incarnation.
@@ -81,7 +79,6 @@ pub struct CallerAddress {
 }
 
 impl CallerAddress {
-    /// Process id of the caller.
     #[must_use]
     pub const fn process_id(&self) -> u32 {
         self.process_id
@@ -123,7 +120,6 @@ pub(crate) trait Watched: Send + Sync + std::fmt::Debug {
     fn watch(&self, number: u64, task: Waker);
 
     #[cfg(not(loom))]
-    /// Removes that task.
     fn unwatch(&self, number: u64);
 }
 
@@ -145,9 +141,7 @@ pub(crate) trait RemoteCaller: Send + Sync + std::fmt::Debug {
 pub(crate) enum Cancellation {
     /// A one-way request is never cancelled.
     Never,
-    /// A call inside this process.
     Local(Arc<dyn Watched>),
-    /// A call from another process.
     #[cfg(not(loom))]
     Remote(Arc<dyn RemoteCaller>, Taken),
 }
@@ -216,13 +210,11 @@ impl CallContext {
         }
     }
 
-    /// Name of the served route.
     #[must_use]
     pub fn route(&self) -> &str {
         &self.route
     }
 
-    /// Identity of the calling process.
     #[must_use]
     pub fn caller(&self) -> &CallerIdentity {
         &self.caller
@@ -267,7 +259,6 @@ impl CallContext {
         self.key
     }
 
-    /// Headers of the request.
     #[must_use]
     pub const fn headers(&self) -> &Headers {
         &self.headers

@@ -6,7 +6,6 @@ use gapless_overflow::OptionsError;
 #[cfg(not(loom))]
 use gapless_registry::RegistryError;
 
-/// Error of a domain, a route or the machine.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RpcError {
@@ -16,7 +15,6 @@ pub enum RpcError {
     /// An option is out of range.
     #[error("{option}: {reason}")]
     Option {
-        /// Name of the option.
         option: &'static str,
         /// Value found, and values allowed.
         reason: String,
@@ -24,23 +22,18 @@ pub enum RpcError {
     /// The directory cannot be used as a domain, or no longer.
     #[error("{} cannot be used as a domain: {reason}", .path.display())]
     Domain {
-        /// Path of the directory.
         path: std::path::PathBuf,
         /// Expected and found.
         reason: String,
     },
     /// This process serves the route already.
     #[error("this process serves the route {route} already")]
-    Served {
-        /// Name of the route.
-        route: String,
-    },
+    Served { route: String },
     /// The operating system refused.
     #[error("{action}: {source}")]
     System {
         /// Attempted action, with the path where there is one.
         action: String,
-        /// Error of the operating system.
         source: std::io::Error,
     },
     /// Shared memory cannot be made or opened.
@@ -49,7 +42,6 @@ pub enum RpcError {
     /// A peer process broke the protocol.
     #[error("process {process_id}: {reason}")]
     Protocol {
-        /// Process id of the peer.
         process_id: u32,
         /// Expected and found.
         reason: String,

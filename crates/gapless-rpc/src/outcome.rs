@@ -13,7 +13,6 @@ pub enum CallError {
     /// ([`CallOptions::wait_for_route`](crate::CallOptions::wait_for_route)) within the call's timeout.
     #[error("{}", no_route(.route, .reason))]
     NoRoute {
-        /// Name of the route.
         route: String,
         /// Details, if any, such as `the machine depot cannot be reached since 12:30`; else empty.
         reason: String,
@@ -21,46 +20,24 @@ pub enum CallError {
     /// No room for another call: in the table's slots, the queue, or the overflow.
     #[error("{}: {reason}", no_room(.route))]
     Busy {
-        /// Name of the route.
         route: String,
         /// Limit that was reached.
         reason: String,
     },
     /// The request was lost before a handler had begun: a retry is safe.
     #[error("the call of {route} was lost before its handler began, after {}: {reason}", attempts_in_words(.attempts))]
-    NotBegun {
-        /// Name of the route.
-        route: String,
-        /// Number of attempts.
-        attempts: u32,
-        /// Cause.
-        reason: String,
-    },
+    NotBegun { route: String, attempts: u32, reason: String },
     /// A handler had begun when its process died or was cut off, or had forwarded the request to where it was lost: the
     /// effect is unknown.
     #[error("nobody knows what became of the call of {route}, after {}: {reason}", attempts_in_words(.attempts))]
-    Unknown {
-        /// Name of the route.
-        route: String,
-        /// Number of attempts.
-        attempts: u32,
-        /// Cause.
-        reason: String,
-    },
+    Unknown { route: String, attempts: u32, reason: String },
     /// The handler or an interceptor refused. With code 0 and a text, also this library, for an invalid forward.
     #[error("the call of {route} was {refusal}")]
-    Refused {
-        /// Name of the route.
-        route: String,
-        /// The refusal.
-        refusal: Refusal,
-    },
+    Refused { route: String, refusal: Refusal },
     /// No reply before the timeout.
     #[error("no reply from {route} within {} ms; {}", .after.as_millis(), how_far(*.begun, .not_taken_by))]
     TimedOut {
-        /// Name of the route.
         route: String,
-        /// Timeout of the call.
         after: Duration,
         /// Whether a handler had begun.
         begun: bool,
@@ -71,7 +48,6 @@ pub enum CallError {
     /// The types of caller and instance differ.
     #[error("the route {route} is called with {caller}, and served with {copy}: {difference}")]
     Mismatch {
-        /// Name of the route.
         route: String,
         /// Request and reply types of the caller, with their versions.
         caller: String,
@@ -84,7 +60,6 @@ pub enum CallError {
     /// the side.
     #[error("a message of the route {route} is not valid: {reason}")]
     BadMessage {
-        /// Name of the route.
         route: String,
         /// Message, side and cause.
         reason: String,
@@ -92,7 +67,6 @@ pub enum CallError {
     /// The handler panicked.
     #[error("the handler of {route} panicked: {reason}")]
     Panicked {
-        /// Name of the route.
         route: String,
         /// Text of the panic, truncated to the limit of a reply.
         reason: String,
@@ -114,7 +88,6 @@ pub enum CallError {
     OtherProtocol {
         /// Name of the route.
         route: String,
-        /// Process id of the other process.
         process_id: u32,
         /// Version of this process.
         own: u16,
@@ -290,10 +263,7 @@ pub enum Rejection {
     Refused(Refusal),
     /// The request goes on to another route, whose instance answers the caller. It counts as begun: see
     /// [`CallError::has_not_begun`].
-    Forward {
-        /// Name of that route.
-        route: String,
-    },
+    Forward { route: String },
 }
 
 impl From<Refusal> for Rejection {

@@ -16,9 +16,7 @@ const PROCESS_NAME_LENGTH_MAX: usize = 112;
 /// Side of a call that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// Serving instance.
     Copy,
-    /// Calling process.
     Caller,
 }
 
@@ -47,7 +45,6 @@ pub(crate) struct Shown {
     pub(crate) writer: Arc<CountersWriter>,
     /// Path of the file; `None` for memory only.
     pub(crate) path: Option<PathBuf>,
-    /// Name of this process.
     pub(crate) process_name: Arc<str>,
 }
 

@@ -107,7 +107,6 @@ impl CallSpan {
         Some(Self { span, has_ended: false })
     }
 
-    /// The span itself.
     #[must_use]
     pub const fn span(&self) -> &Span {
         &self.span
@@ -155,7 +154,6 @@ impl Drop for CallSpan {
 /// Attributes of a call for its handler's span.
 #[derive(Clone, Copy, Debug)]
 pub struct ServedCall<'call> {
-    /// Name of the route.
     pub route: &'call str,
     /// Deadline, ns of the monotonic clock; 0 without one.
     pub deadline_ns: u64,
@@ -163,11 +161,9 @@ pub struct ServedCall<'call> {
     pub trace: &'call TraceContext,
     /// Number of the attempt, from 1.
     pub attempt: u8,
-    /// Number of forwards so far.
     pub hops: u8,
     /// Name that the caller gave itself.
     pub caller_name: &'call str,
-    /// Process id of the caller.
     pub caller_process_id: u32,
 }
 

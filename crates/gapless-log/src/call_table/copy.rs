@@ -34,9 +34,7 @@ pub struct CopySide {
 /// A request that this instance has claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// Slot of the request.
     pub slot: u32,
-    /// Generation of the slot.
     pub generation: u32,
 }
 
@@ -129,7 +127,6 @@ impl CopySide {
         self.number
     }
 
-    /// Shape of the table.
     #[must_use]
     pub const fn shape(&self) -> CallTableShape {
         self.shape

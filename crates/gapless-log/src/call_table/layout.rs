@@ -8,7 +8,6 @@ pub const CLASSES: usize = 4;
 
 /// Preferred class, turn by turn: 8 : 4 : 2 : 1.
 pub const CLASS_TURNS: [u8; 15] = [0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0];
-/// Greatest number of slots.
 pub const SLOTS_MAX: u32 = 4096;
 /// Longest payload, bytes: 16 MiB.
 pub const PAYLOAD_LENGTH_MAX: usize = 16 << 20;
@@ -207,11 +206,9 @@ impl CallTableShape {
 pub struct RequestHeader {
     /// Generation of the slot, as in its claim.
     pub generation: u32,
-    /// Priority class.
     pub class: u8,
     /// Kind of request; defined by the user of the table.
     pub kind: u8,
-    /// Number of forwards so far.
     pub hops: u8,
     /// Number of the attempt, from 1.
     pub attempt: u8,
@@ -244,7 +241,6 @@ pub struct RequestHeader {
 }
 
 impl RequestHeader {
-    /// Encodes the header.
     #[must_use]
     pub fn to_bytes(self) -> [u8; REQUEST_HEADER_LENGTH] {
         let mut bytes = [0; REQUEST_HEADER_LENGTH];
@@ -266,7 +262,6 @@ impl RequestHeader {
         bytes
     }
 
-    /// Decodes the header.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; REQUEST_HEADER_LENGTH]) -> Self {
         Self {

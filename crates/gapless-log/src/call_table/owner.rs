@@ -47,7 +47,6 @@ impl CallTable {
         Ok(Self { requests, claims, shape })
     }
 
-    /// Shape of the table.
     #[must_use]
     pub const fn shape(&self) -> CallTableShape {
         self.shape

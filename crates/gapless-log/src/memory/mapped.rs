@@ -181,7 +181,6 @@ impl Memory {
         Ok(Self { base, data, mapped_length, shape, fd })
     }
 
-    /// Shape of this mapping.
     #[must_use]
     pub const fn shape(&self) -> Shape {
         self.shape

@@ -59,7 +59,6 @@ impl Memory {
         })
     }
 
-    /// Shape of this model.
     #[must_use]
     pub fn shape(&self) -> Shape {
         self.shape

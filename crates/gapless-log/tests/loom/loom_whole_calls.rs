@@ -39,7 +39,6 @@ enum Death {
     AfterBegin,
 }
 
-/// Outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ended {
     Answered { by: u32 },
@@ -54,7 +53,6 @@ struct Ticket {
     generation: u32,
 }
 
-/// The calling process.
 struct Process {
     table: CallTable,
     state: Mutex<State>,
@@ -102,7 +100,6 @@ impl Process {
         }
     }
 
-    /// Runs one operation.
     fn step<T>(&self, operation: impl FnOnce() -> T) -> T {
         if self.steps == Steps::Accesses {
             return operation();

@@ -37,7 +37,6 @@ pub struct Call<Reply> {
 /// State of a new call, or the error that prevented it.
 pub(super) type Made<Reply> = Result<CallState<Reply>, CallError>;
 
-/// Stage of a call.
 pub(super) enum CallState<Reply> {
     Local(LocalCall<Reply>),
     /// No instance has been discovered yet.
@@ -47,7 +46,6 @@ pub(super) enum CallState<Reply> {
     Remote(Box<RemoteCall>, Vec<u8>),
     /// In the caller's backlog; with the route's name.
     Backlog(BacklogCall, Arc<str>),
-    /// The call could not be made.
     Failed(CallError),
     Over,
 }

@@ -40,7 +40,6 @@ pub(super) trait LooksForRoute<Reply>: Send + Sync {
     /// after `Some`.
     fn look(&mut self, task: Option<&Waker>) -> Option<Found<Reply>>;
 
-    /// Blocks this thread until there is a result.
     fn wait(&mut self) -> Found<Reply> {
         block_on(poll_fn(|task| self.look(Some(task.waker())).map_or(Poll::Pending, Poll::Ready)))
     }

@@ -48,7 +48,6 @@ type Callback<Reply> = Box<dyn FnOnce(Result<Reply, CallError>) + Send>;
 
 struct CallbackCall<Reply> {
     state: Mutex<Option<(Call<Reply>, Callback<Reply>)>>,
-    /// Woken since it was last polled.
     is_woken: AtomicBool,
 }
 
@@ -80,7 +79,6 @@ trait Look: Send + Sync {
     fn look(self: Arc<Self>);
 }
 
-/// Woken calls of this thread.
 #[derive(Default)]
 struct Looks {
     is_looking: Cell<bool>,

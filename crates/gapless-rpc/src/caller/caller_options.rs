@@ -17,7 +17,6 @@ pub enum Reach {
     OtherProcesses,
 }
 
-/// Options of a caller.
 #[derive(Clone, Default)]
 pub struct CallerOptions {
     /// Default options of its calls: timeout, headers, retries and so on. Options given to

@@ -166,7 +166,6 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self
     }
 
-    /// Name of the route.
     #[must_use]
     pub fn route(&self) -> &str {
         &self.shared.key.route
@@ -403,7 +402,6 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     }
 }
 
-/// Destination of a request.
 enum Offered<'backlog> {
     RemoteCall(RemoteCall),
     /// The request must go into the backlog.

@@ -89,7 +89,6 @@ impl<Made: Send + 'static> DiscoveringCall<Made> {
         })
     }
 
-    /// Blocks this thread until the call is made.
     pub(super) fn wait(&mut self) -> Made {
         block_on(poll_fn(|task| self.look(Some(task.waker())).map_or(Poll::Pending, Poll::Ready)))
     }

@@ -34,7 +34,6 @@ impl Inherited {
         Self { sent_ns, deadline_ns, timeout, trace }
     }
 
-    /// Reports whether the deadline has passed.
     pub(super) fn is_over(&self) -> bool {
         self.deadline_ns != 0 && monotonic_ns() >= self.deadline_ns
     }

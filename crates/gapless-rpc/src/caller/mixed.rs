@@ -37,9 +37,7 @@ pub trait Calls: Sized {
 #[doc(hidden)]
 #[derive(Debug)]
 pub enum Slot<Reply> {
-    /// The call is under way.
     Under(Call<Reply>),
-    /// The call has ended.
     Ended(Result<Reply, CallError>),
 }
 

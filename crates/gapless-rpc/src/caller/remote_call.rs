@@ -41,7 +41,6 @@ impl Destination {
 /// Reason why a lost request is not offered again.
 const OVERWRITTEN: &str = "another process has written over its request";
 
-/// User headers and payload of a request.
 pub(crate) type RequestBytes = (Vec<u8>, Vec<u8>);
 
 /// Terms of a call, apart from its bytes.
@@ -163,12 +162,10 @@ impl RemoteCall {
         self.terms.timeout = timeout;
     }
 
-    /// Route of the call, after forwards.
     pub(crate) fn route(&self) -> &Arc<str> {
         &self.to.key.route
     }
 
-    /// Number of attempts so far.
     pub(crate) fn attempts(&self) -> u32 {
         self.attempts_before + u32::from(self.terms.offer.header.attempt)
     }
@@ -249,7 +246,6 @@ impl RemoteCall {
         self.state = State::Over;
     }
 
-    /// Sets the outcome that the attempt is counted as.
     fn count_as(&mut self, end: End) {
         if let State::Offered(attempt) = &mut self.state {
             attempt.count_as(end);
@@ -460,7 +456,6 @@ impl RemoteCall {
         true
     }
 
-    /// Version of the reply, after the end.
     pub(crate) const fn reply_version(&self) -> u32 {
         self.reply_version
     }

@@ -33,7 +33,6 @@ pub(crate) trait RemoteRoutes: Send + Sync {
     /// Table of a route. The first call creates it and offers it to the instances.
     fn table(&self, key: &RouteKey) -> Result<Arc<UsedTable>, CallError>;
 
-    /// Starts discovery of instances.
     fn discover(&self, route: &str) -> Result<(), CallError>;
 
     /// False if no process can serve the route: every process present at the start has announced its routes, and no
@@ -108,7 +107,6 @@ impl Drop for UsedTable {
 /// Starts the workers of a route, or returns the reason for a failure.
 type Start = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
-/// A route of this process, with its types erased.
 struct Served {
     route: Arc<dyn Any + Send + Sync>,
     shapes: Shapes,
@@ -217,7 +215,6 @@ impl LocalRoutes {
     }
 }
 
-/// Tasks that wait for changes of routes.
 #[derive(Default)]
 pub(crate) struct WakerSet {
     /// Keyed by route and number.
@@ -234,7 +231,6 @@ impl WakerSet {
         WakerRegistration { set: Arc::clone(self), key }
     }
 
-    /// Wakes the tasks of this route.
     fn wake(&self, route: &str) {
         let of_route = (route.into(), 0)..=(route.into(), u64::MAX);
         let woken: Vec<_> = self.lock().range(of_route).map(|(_, task)| task.clone()).collect();

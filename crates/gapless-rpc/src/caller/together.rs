@@ -71,7 +71,6 @@ struct Joined<Reply> {
     wakers: Vec<Waker>,
 }
 
-/// Woken calls, and the task that polls them.
 #[derive(Default)]
 struct Woken {
     numbers: Mutex<Vec<usize>>,

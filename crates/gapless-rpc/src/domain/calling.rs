@@ -38,7 +38,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
 use unheard::UnheardProcesses;
 
-/// Size of a process's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TableOptions {
     pub(crate) slots: u32,

@@ -28,26 +28,22 @@ const DRAFT_AGE: Duration = Duration::from_secs(60);
 /// Counters of one instance of a route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyReading {
-    /// Name of the route.
     pub route: String,
     /// Process id of the instance.
     pub process_id: u32,
     /// Name that the process gave itself, not verified.
     pub process_name: Option<String>,
-    /// Counters.
     pub statistics: CopyStatistics,
 }
 
 /// Counters of one process's calls of a route to other processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallReading {
-    /// Name of the route.
     pub route: String,
     /// Process id of the caller.
     pub process_id: u32,
     /// Name that the process gave itself, not verified.
     pub process_name: Option<String>,
-    /// Counters.
     pub statistics: CallStatistics,
 }
 
@@ -55,7 +51,6 @@ pub struct CallReading {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnreadableCounters {
-    /// Path of the file.
     pub path: PathBuf,
     /// Description of the problem, without the path.
     pub reason: String,

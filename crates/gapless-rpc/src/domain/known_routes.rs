@@ -15,9 +15,7 @@ const ANSWER_MAX: Duration = Duration::from_millis(500);
 /// A route served by an instance in another process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownRoute {
-    /// Name of the route.
     pub route: String,
-    /// State of the instance.
     pub state: KnownRouteState,
     /// Process id of the instance.
     pub process_id: u32,

@@ -15,7 +15,6 @@ use std::sync::Arc;
 /// State of a domain in this process.
 pub(super) struct Shared {
     pub(super) name: String,
-    /// Name of this process.
     pub(super) process_name: String,
     /// Time at which this process joined the domain, ns of the monotonic clock.
     pub(super) started_ns: u64,

@@ -119,7 +119,6 @@ impl Domain {
         Ok(Self { shared })
     }
 
-    /// Name of the domain.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.shared.name

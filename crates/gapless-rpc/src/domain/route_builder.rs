@@ -123,7 +123,6 @@ impl RouteBuilder {
         self
     }
 
-    /// Adds a name and a value to the route's metadata.
     pub fn metadata(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.metadata.push((name.into(), value.into()));
         self
@@ -406,7 +405,6 @@ impl RouteBuilder {
     }
 }
 
-/// Starts one worker for calls within this process.
 fn start_local_worker<Request: Message, Reply: Message>(
     local: &LocalRoute<Request, Reply>,
     (handler, counters): (Handler<Request, Reply>, Arc<CopyCounters>),

@@ -159,7 +159,6 @@ impl RouteControl {
         Ok(())
     }
 
-    /// Announces the current state to other processes.
     fn tell(&self) -> Result<(), RpcError> {
         let Some(remote) = self.remote.get() else { return Ok(()) };
         let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);

@@ -59,7 +59,6 @@ impl ServedRoute {
         }
     }
 
-    /// Name of the route.
     #[must_use]
     pub fn route(&self) -> &str {
         self.control.route()
@@ -72,7 +71,6 @@ impl ServedRoute {
         !self.is_of_parent() && self.control.is_served()
     }
 
-    /// Statistics of this instance.
     #[must_use]
     pub fn statistics(&self) -> CopyStatistics {
         self.counters.statistics()

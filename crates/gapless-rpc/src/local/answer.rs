@@ -64,7 +64,6 @@ impl<Request, Reply> Clone for Forwarding<Request, Reply> {
 pub struct Forwarded<Request, Reply> {
     /// Name of the other route.
     pub route: String,
-    /// The request.
     pub request: Request,
     /// Answer to the request, with one more hop.
     pub answer: Answer<Request, Reply>,
@@ -82,7 +81,6 @@ pub(super) struct Desk<Request, Reply> {
 /// A request that has begun.
 #[derive(Debug)]
 pub struct Incoming<Request, Reply> {
-    /// The request.
     pub request: Request,
     /// The handler's view of the call.
     pub context: CallContext,
@@ -181,7 +179,6 @@ impl<Request, Reply: Send + 'static> Incoming<Request, Reply> {
 }
 
 impl<Request, Reply> Answer<Request, Reply> {
-    /// Answers with a reply.
     pub fn reply(self, reply: Reply) {
         self.end(Ok(reply));
     }
@@ -255,7 +252,6 @@ impl<Request, Reply> Answer<Request, Reply> {
         }
     }
 
-    /// Reports whether this is a one-way request.
     #[must_use]
     pub const fn is_one_way(&self) -> bool {
         self.one_shot.is_none()

@@ -21,7 +21,6 @@ use crate::outcome::CallError;
 use gapless_agent::foreign;
 use gapless_agent::monotonic::monotonic_ns;
 
-/// Outcome of a call.
 pub type Outcome<Reply> = Result<Reply, CallError>;
 
 /// State for all calls of one handle of a route. Each handle has its own, so that callers on different cores do not

@@ -8,7 +8,6 @@ use std::sync::Arc;
 pub struct QueueGauges {
     /// Requests queued in memory.
     pub queued: SharedCounter,
-    /// Requests in the overflow.
     pub on_disk: SharedCounter,
     /// Total requests that went into the overflow.
     pub overflowed: SharedCounter,

@@ -50,7 +50,6 @@ pub(super) type WorkerNumber = usize;
 
 #[derive(Debug)]
 enum State {
-    /// Unused number.
     Vacant,
     /// Working, or looking for work.
     Busy,
@@ -70,7 +69,6 @@ pub(super) struct IdleWorkers {
 }
 
 impl IdleWorkers {
-    /// Adds a worker, busy at first.
     pub(super) fn enter(&mut self) -> WorkerNumber {
         self.workers += 1;
         if let Some(number) = self.vacant.pop() {
@@ -145,12 +143,10 @@ impl IdleWorkers {
         }
     }
 
-    /// Number of workers.
     pub(super) const fn len(&self) -> usize {
         self.workers
     }
 
-    /// Number of idle workers.
     pub(super) fn idle(&self) -> usize {
         self.stack.len()
     }

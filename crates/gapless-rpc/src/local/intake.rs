@@ -27,7 +27,6 @@ use crate::overflow::classes::{CLASSES, Classes};
 /// Requests that return from the overflow in one critical section.
 const REFILL_MAX: usize = 256;
 
-/// State of a route's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueState {
     /// Requests enter and are served.
@@ -301,13 +300,11 @@ impl<Request, Reply> Intake<Request, Reply> {
         self.lock().state
     }
 
-    /// Number of requests in memory and in the overflow.
     pub(super) fn queued(&self) -> (usize, usize) {
         let queue = self.lock();
         (queue.classes.len(), queue.spilled.iter().sum())
     }
 
-    /// Number of workers, and of idle ones.
     pub(super) fn workers(&self) -> (usize, usize) {
         let queue = self.lock();
         (queue.workers.len(), queue.workers.idle())

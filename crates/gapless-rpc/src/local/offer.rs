@@ -69,14 +69,12 @@ impl Offer {
         self
     }
 
-    /// Sets the class.
     #[must_use]
     pub const fn with_priority(mut self, priority: Priority) -> Self {
         self.priority = priority;
         self
     }
 
-    /// Sets the number of the attempt, from 1.
     #[must_use]
     pub const fn with_attempt(mut self, attempt: u8) -> Self {
         self.attempt = attempt;
@@ -92,7 +90,6 @@ impl Offer {
         self
     }
 
-    /// Span of the call.
     #[cfg(not(loom))]
     pub(crate) fn span(&self) -> Option<&tracing::Span> {
         self.extra.as_ref()?.span.as_ref()
@@ -114,7 +111,6 @@ impl Offer {
     }
 
     #[cfg(not(loom))]
-    /// Number of forwards so far.
     pub(crate) const fn hops(&self) -> u8 {
         self.hops
     }

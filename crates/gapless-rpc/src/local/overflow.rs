@@ -24,7 +24,6 @@ pub trait Overflow<Request>: Send {
 /// Result of [`Overflow::pop`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum PoppedRequest<Request> {
-    /// The oldest request.
     Request(Request),
     /// Not in memory yet. The overflow calls [`LocalRoute::refill`](super::LocalRoute::refill) when it is.
     NotYet,
@@ -59,7 +58,6 @@ pub struct EncodedOverflow<Queues> {
 const BYTES_KEPT_MAX: usize = 64 << 10;
 
 impl<Queues> EncodedOverflow<Queues> {
-    /// An overflow over these queues.
     #[must_use]
     pub const fn new(queues: Queues) -> Self {
         Self { queues, bytes: Vec::new() }

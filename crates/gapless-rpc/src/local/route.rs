@@ -66,7 +66,6 @@ impl<Request, Reply> Default for LocalOptions<Request, Reply> {
 /// A rejected request, returned so that it can be offered elsewhere.
 #[derive(Debug)]
 pub struct Unsent<Request> {
-    /// The request.
     pub request: Request,
     /// Reason of the rejection.
     pub error: CallError,
@@ -145,7 +144,6 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
         })
     }
 
-    /// Name of the route.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.origin.route
@@ -208,19 +206,16 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
 }
 
 impl<Request, Reply> LocalRoute<Request, Reply> {
-    /// State of the queue.
     #[must_use]
     pub fn state(&self) -> QueueState {
         self.intake.state()
     }
 
-    /// Number of requests in memory and in the overflow.
     #[must_use]
     pub fn queued(&self) -> (usize, usize) {
         self.intake.queued()
     }
 
-    /// Number of workers, and of idle ones.
     #[must_use]
     pub fn workers(&self) -> (usize, usize) {
         self.intake.workers()

@@ -146,7 +146,6 @@ impl<Request, Reply> Drop for LocalWorker<Request, Reply> {
     }
 }
 
-/// Future of [`LocalWorker::next`].
 #[derive(Debug)]
 pub struct Next<'worker, Request, Reply> {
     worker: &'worker mut LocalWorker<Request, Reply>,

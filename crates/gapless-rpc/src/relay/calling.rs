@@ -24,11 +24,9 @@ pub struct RelayedCaller {
 pub struct RelayedCall {
     /// Encoded request; JSON if that is the encoding of its type.
     pub payload: Vec<u8>,
-    /// Headers of the request.
     pub headers: Headers,
     /// Affinity key, ignored if there is an `instance`.
     pub key: Option<u64>,
-    /// Class of the request.
     pub priority: Priority,
     /// Timeout from now on; `None` for none.
     pub timeout: Option<Duration>,
@@ -72,7 +70,6 @@ impl Domain {
 }
 
 impl RelayedCaller {
-    /// Name of the route.
     #[must_use]
     pub fn route(&self) -> &str {
         self.caller.route()

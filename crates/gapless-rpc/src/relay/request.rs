@@ -92,7 +92,6 @@ impl RelayedRequest {
         })
     }
 
-    /// Name of the route.
     #[must_use]
     pub const fn route(&self) -> &Arc<str> {
         &self.route
@@ -110,7 +109,6 @@ impl RelayedRequest {
         std::mem::take(&mut self.payload)
     }
 
-    /// Headers of the request.
     #[must_use]
     pub const fn headers(&self) -> &Headers {
         &self.headers
@@ -128,7 +126,6 @@ impl RelayedRequest {
         key_of(&self.header)
     }
 
-    /// Class of the request.
     #[must_use]
     pub fn priority(&self) -> Priority {
         // Checked when the request was read from its slot.
@@ -148,7 +145,6 @@ impl RelayedRequest {
         self.header.attempt
     }
 
-    /// Number of forwards so far.
     #[must_use]
     pub const fn hops(&self) -> u8 {
         self.header.hops
@@ -179,7 +175,6 @@ impl RelayedRequest {
         &self.caller.types.1
     }
 
-    /// Identity of the calling process.
     #[must_use]
     pub fn caller(&self) -> &CallerIdentity {
         &self.caller.identity

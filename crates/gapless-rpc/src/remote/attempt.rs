@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// End of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AttemptEnd {
     /// An instance has answered; the bytes are in the caller's buffer.
@@ -25,8 +24,9 @@ pub(crate) enum AttemptEnd {
     NotBegun(&'static str),
     /// Lost after its handler had begun, at an instance that is gone.
     Unknown(&'static str),
-    /// The deadline has passed.
-    TimedOut { begun: bool },
+    TimedOut {
+        begun: bool,
+    },
 }
 
 /// One attempt of a call. Dropping it takes the request back, or withdraws it from the instance that has it.

@@ -39,7 +39,6 @@ pub(crate) fn write_ended(error: &CallError, length_max: usize, into: &mut Vec<u
     }
 }
 
-/// Variable-length parts of an error.
 struct Parts<'a> {
     texts: [&'a str; 3],
     payload: &'a [u8],

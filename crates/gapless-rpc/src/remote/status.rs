@@ -8,7 +8,6 @@ use gapless_log::call_table::STATUS_MAX;
 const OLDER: u32 = 64;
 const _: () = assert!(OLDER as usize + OLDER_MAX <= STATUS_MAX as usize);
 
-/// Status word of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Status {

@@ -35,7 +35,6 @@ struct TestCopy {
     handled: Arc<AtomicU64>,
 }
 
-/// Handler of a test worker.
 type Handler = Arc<dyn Fn(&RequestHeader, &[u8]) -> Option<(Status, Vec<u8>)> + Send + Sync>;
 
 impl TestCopy {
@@ -655,7 +654,6 @@ fn run_without_deadlock(run: impl FnOnce() + Send + 'static) {
     running.join().unwrap();
 }
 
-/// A task that runs a function when it is dropped.
 struct Last(Box<dyn Fn() + Send + Sync>);
 
 impl std::task::Wake for Last {

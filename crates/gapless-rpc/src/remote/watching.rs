@@ -15,7 +15,6 @@ use std::task::Waker;
 pub(crate) struct Watching {
     bell: Arc<Bell>,
     waiting: Mutex<Vec<WatchingHandler>>,
-    /// Number of waiting handlers.
     count: AtomicUsize,
     /// The eventfd is no longer served.
     is_deaf: AtomicBool,
@@ -85,7 +84,6 @@ impl Watching {
         !self.is_deaf.load(Ordering::SeqCst)
     }
 
-    /// Removes that task.
     pub(crate) fn unwatch(&self, number: u64) {
         let own = |waiting: &mut WatchingHandler| waiting.number == number;
         let gone: Vec<_> = self.change(|waiting| waiting.extract_if(.., own).collect());

@@ -27,7 +27,6 @@ const ON_DISK: &str = "on_disk";
 const OVERFLOWED: &str = "overflowed";
 const HANDLER_NS: &str = "handler_ns";
 
-/// Counters of an instance of a route.
 #[derive(Debug)]
 pub(crate) struct CopyCounters {
     counters: Counters,
@@ -47,15 +46,10 @@ pub(crate) struct CopyCounters {
 /// Counters of an instance at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CopyStatistics {
-    /// Handlers running.
     pub in_flight: u64,
-    /// Handlers that have begun.
     pub begun: u64,
-    /// Replies.
     pub replied: u64,
-    /// Refusals.
     pub refused: u64,
-    /// Handlers that panicked.
     pub panicked: u64,
     /// Requests whose deadline had passed when a worker took them; other processes take most of theirs back before
     /// that.
@@ -83,7 +77,6 @@ pub struct CopyStatistics {
 }
 
 impl CopyCounters {
-    /// Creates the counters, all at 0.
     pub(crate) fn create(route: &str, shown: &Shown) -> Result<Self, RpcError> {
         let counters = RouteCounters::create(Side::Copy, route, 6 + OUTCOMES.len())?;
         let writer = &shown.writer;
@@ -159,7 +152,6 @@ impl CopyStatistics {
         }
     }
 
-    /// Names and values.
     #[must_use]
     pub fn values(&self) -> [(&'static str, u64); 16] {
         [
@@ -182,7 +174,6 @@ impl CopyStatistics {
         ]
     }
 
-    /// The statistics as a JSON object.
     #[must_use]
     pub fn to_json(&self) -> String {
         let object: serde_json::Map<_, _> =

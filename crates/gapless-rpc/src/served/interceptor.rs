@@ -68,7 +68,6 @@ pub trait ServerInterceptor: Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HandlerOutcome<'call> {
-    /// A reply.
     Replied,
     /// A refusal by the handler, or by an interceptor before it.
     Refused(&'call Refusal),

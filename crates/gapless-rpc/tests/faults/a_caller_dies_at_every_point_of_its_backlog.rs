@@ -16,7 +16,6 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
 const CALLER: &str = "be-a-caller-with-a-backlog";
-/// Kills at each crash point.
 const KILLS_PER_POINT: u64 = 3;
 /// Requests of one caller, before the next one of its process.
 const REQUESTS: u64 = 2_000;

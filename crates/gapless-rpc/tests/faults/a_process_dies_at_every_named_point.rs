@@ -17,9 +17,7 @@ use std::collections::HashMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
-/// Kills at each crash point.
 const KILLS_PER_POINT: u64 = 3;
-/// Calls after each kill.
 const CALLS_AFTERWARDS: u64 = 200;
 
 pub fn module() -> Module {

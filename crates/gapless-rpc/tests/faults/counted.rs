@@ -33,7 +33,6 @@ pub fn reply_to(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) ^ 0x5bd1_e995
 }
 
-/// Outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
     Answered,
@@ -123,7 +122,6 @@ pub fn be_a_caller_if_asked() {
     std::process::exit(0);
 }
 
-/// Starts a caller, whose calls have their own numbers.
 pub fn start_caller(domain: &Path, number: u64, count: Option<u64>, crash_point: Option<&str>) -> Process {
     let mut command = this_program();
     command.arg(CALLER).arg(domain).arg(number.to_string()).args(count.map(|count| count.to_string()));
@@ -187,7 +185,6 @@ impl Traffic {
         Self { is_over, done, threads, tasks, runtime }
     }
 
-    /// Number of calls started.
     pub fn calls(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
     }

@@ -13,14 +13,11 @@ use std::time::Duration;
 
 const ROLE: &str = "be-a-copy";
 
-/// Requests of the tests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 pub enum Ask {
-    /// Increments a number.
     Increment(u64),
     /// Returns this many bytes.
     Bytes(u32),
-    /// Refuses with that code.
     Refuse(u32),
     Panic,
     /// Sleeps for this many milliseconds; returns the remaining time of the call at the start.
@@ -29,9 +26,7 @@ pub enum Ask {
     WaitForFile(String),
     /// Returns whether the caller cancelled during the sleep.
     SleepUntilCancelled,
-    /// Forwards the request to that route.
     Forward(String),
-    /// Returns the value of that header.
     Header(String),
     /// Calls from inside the handler; returns the remaining time there.
     Nested(String),
@@ -43,7 +38,6 @@ pub enum Ask {
     Caller,
 }
 
-/// Replies of the tests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 pub enum Told {
     Number(u64),

@@ -51,7 +51,6 @@ impl Place {
     }
 }
 
-/// Another process with a role.
 pub struct Peer {
     process: Process,
     deadline: Instant,
@@ -79,7 +78,6 @@ impl Peer {
         std::thread::yield_now();
     }
 
-    /// Waits until the peer has finished.
     pub fn join(mut self) {
         while self.process.ended().is_none() {
             self.wait_a_little();
@@ -93,7 +91,6 @@ impl Peer {
     }
 }
 
-/// Memory `number`, in the peer.
 pub fn memory(number: usize) -> Memory {
     let how = std::env::var(format!("{MEMORY}_{number}")).unwrap();
     match how.strip_prefix("fd:") {

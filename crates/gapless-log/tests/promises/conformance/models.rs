@@ -138,7 +138,6 @@ impl History {
         self.claimed = self.claimed.max(self.bytes(0..self.frames.len()) + length);
     }
 
-    /// Reports whether a frame of this length has room.
     fn has_room(&self, length: usize) -> bool {
         let slowest = self.consumed.iter().copied().fold(self.released, usize::min);
         self.is_settled == [true, true] && self.bytes(slowest..self.frames.len()) + length <= 4096

@@ -66,7 +66,6 @@ impl Backlog {
         self.line.has(class)
     }
 
-    /// Queues a request whose reply is awaited.
     pub(crate) fn call(&self, to: &Destination, terms: Terms, bytes: RequestBytes) -> Result<BacklogCall, CallError> {
         let (record, offer) = self.enter(to, terms, bytes)?;
         let call = self.route.call(record, offer).map_err(|unsent| refused(to, unsent.error))?.timed_by_worker();
@@ -75,7 +74,6 @@ impl Backlog {
         Ok(BacklogCall { call: Some(call), woken: Arc::clone(&self.woken), table: Arc::clone(&to.table) })
     }
 
-    /// Queues a one-way request.
     pub(crate) fn send(&self, to: &Destination, terms: Terms, bytes: RequestBytes) -> Result<(), CallError> {
         let (record, offer) = self.enter(to, terms, bytes)?;
         self.route.send(record, offer).map_err(|unsent| refused(to, unsent.error))?;
@@ -159,7 +157,6 @@ pub(crate) struct BacklogCall {
 }
 
 impl BacklogCall {
-    /// Reports whether the mover has dequeued it.
     pub(crate) fn has_begun(&self) -> bool {
         self.call.as_ref().is_some_and(LocalCall::has_begun)
     }

@@ -16,12 +16,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-/// Wake-ups of the mover.
 #[derive(Debug, Default)]
 pub(super) struct Woken {
     /// Flights that may have ended, and [`IN_LINE`].
     numbers: Mutex<Vec<usize>>,
-    /// A call in flight was cancelled.
     has_cancelled: AtomicBool,
     thread: OnceLock<Thread>,
 }
@@ -87,7 +85,6 @@ pub(super) struct Mover {
     first: Option<(usize, BacklogPlace)>,
 }
 
-/// A dequeued request.
 struct Flight {
     remote_call: RemoteCall,
     cancellation: Cancellation,

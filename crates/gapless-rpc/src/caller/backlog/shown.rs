@@ -6,7 +6,6 @@ use crate::overflow::ElasticQueue;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Counters of one backlog.
 pub(super) struct BacklogShown {
     table: Arc<UsedTable>,
     line: Arc<BacklogLine>,
@@ -21,7 +20,6 @@ impl BacklogShown {
         Self { table, line, queue, overflowed: AtomicU64::new(0), added: Mutex::default() }
     }
 
-    /// Counts a queued request.
     pub(super) fn entered(&self) {
         // Relaxed: statistics only.
         self.overflowed.fetch_add(1, Ordering::Relaxed);

@@ -24,7 +24,6 @@ use std::time::Duration;
 /// Address of an instance in a broadcast.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CopyAddress {
-    /// The process with this id.
     Process(u32),
     /// An instance in another domain, reached through a relay: [`crate::relay`].
     Elsewhere(Instance),
@@ -110,7 +109,6 @@ impl<Request: Message + Clone, Reply: Message> Caller<Request, Reply> {
 }
 
 impl<Request: Message, Reply: Message> Caller<Request, Reply> {
-    /// Applies the interceptors to the options.
     fn intercepted<'options>(&self, options: &'options CallOptions) -> Result<Cow<'options, CallOptions>, CallError> {
         self.shared.check_process()?;
         let mut options = Cow::Borrowed(options);
@@ -120,7 +118,6 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         Ok(options)
     }
 
-    /// Calls the instance in this process.
     fn begin_here(&self, local: &LocalRoute<Request, Reply>, request: Request, options: &CallOptions) -> Call<Reply> {
         let (observed, options) = Observed::begin(&Arc::from([]), &self.shared.key.route, options);
         let offer = Inherited::of(&options).local_offer(&options, observed.span());

@@ -16,7 +16,6 @@ impl Calling {
         Shown { writer: Arc::clone(&self.writer), path, process_name: Arc::clone(&self.process_name) }
     }
 
-    /// Writes the current counters.
     pub(in crate::domain) fn show_counters(&self) {
         self.writer.write();
     }

@@ -11,7 +11,6 @@ use std::collections::btree_map::Entry;
 pub(super) struct UnheardProcesses(BTreeMap<CopyId, Unheard>);
 
 impl UnheardProcesses {
-    /// Adds, updates or removes such a process.
     pub(super) fn set(&mut self, id: CopyId, unheard: Option<Unheard>) {
         match (self.0.entry(id), unheard) {
             // A new connection attempt keeps the version found before.

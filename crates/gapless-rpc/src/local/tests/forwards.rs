@@ -8,7 +8,6 @@ use std::sync::{Mutex, OnceLock};
 
 type Routes = Arc<OnceLock<Mutex<HashMap<String, Route>>>>;
 
-/// Routes that forward to each other by name.
 fn routes(names: &[&str]) -> Routes {
     let routes: Routes = Arc::default();
     let map = names.iter().map(|name| {

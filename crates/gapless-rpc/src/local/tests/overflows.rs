@@ -67,7 +67,6 @@ impl Message for Number {
 #[derive(Default)]
 struct Disk {
     queues: [VecDeque<Vec<u8>>; 4],
-    /// Limit of each class.
     length_max: usize,
     is_slow: bool,
     most: usize,

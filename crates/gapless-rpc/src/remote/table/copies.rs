@@ -160,7 +160,6 @@ impl RouteTable {
         taken_back
     }
 
-    /// Instances that take requests now.
     pub(crate) fn open_copies(&self) -> Vec<u32> {
         self.lock().open_copies().map(|copy| copy.number).collect()
     }
@@ -177,7 +176,6 @@ impl RouteTable {
         ordinary.find(|copy| copy.identity == identity).map(|copy| copy.number)
     }
 
-    /// Instance that owns a key.
     pub(crate) fn copy_of_key(&self, key: u64) -> CopyOfKey {
         self.lock().copy_of_key(key)
     }

@@ -24,7 +24,6 @@ pub(crate) enum End {
     Cancelled,
     /// Offered again after its instance's death.
     Retried,
-    /// Forwarded to another route.
     Forwarded,
     /// Not taken when the last instance went: it waits for another.
     TakenBack,
@@ -112,7 +111,6 @@ impl BacklogCounters {
 }
 
 impl CallCounters {
-    /// Creates the counters, all at 0.
     pub(super) fn create(route: &str, shown: &Shown) -> Result<(Self, BacklogCounters), RpcError> {
         let counters = RouteCounters::create(Side::Caller, route, 6 + ENDS.len() + BACKLOG.len())?;
         let add_all = |labels: &[&str]| labels.iter().map(|label| counters.add(label)).collect::<Result<Vec<_>, _>>();
@@ -209,7 +207,6 @@ impl CallCounters {
 pub(crate) struct TablelessCounters(Mutex<CallCounters>);
 
 impl TablelessCounters {
-    /// Creates the counters, all at 0.
     pub(crate) fn create(route: &str, shown: &Shown) -> Result<Self, RpcError> {
         Ok(Self(Mutex::new(CallCounters::create(route, shown)?.0)))
     }
@@ -234,7 +231,6 @@ pub struct CallStatistics {
     pub sent: u64,
     /// Offered and not ended: waiting for an instance, being handled, or with a reply not taken yet.
     pub in_flight: u64,
-    /// Replies.
     pub replied: u64,
     /// [`CallError::Refused`] by the handler, and [`CallError::CannotForward`].
     pub refused: u64,
@@ -316,7 +312,6 @@ impl CallStatistics {
         }
     }
 
-    /// Names and values.
     #[must_use]
     pub fn values(&self) -> [(&'static str, u64); 23] {
         [

@@ -128,11 +128,9 @@ impl Hold {
 pub(crate) enum NotOffered {
     /// No instance takes requests of this route, or not the requested one.
     NoCopy,
-    /// Every slot is in use.
     Full,
     /// Requests are offered in the version of this fingerprint.
     OtherVersion(u64),
-    /// The domain is closed.
     Closed,
 }
 

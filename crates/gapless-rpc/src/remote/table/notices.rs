@@ -161,7 +161,6 @@ impl RouteTable {
         self.lock().counters.values()
     }
 
-    /// Number of kept deadlines.
     #[cfg(test)]
     pub(crate) fn deadlines(&self) -> usize {
         self.lock().deadlines.len()

@@ -21,7 +21,6 @@ use std::task::Waker;
 /// Interval between checks for calls that wait for a slot or an instance, ns.
 pub(crate) const LOOK_NS: u64 = 10_000_000;
 
-/// State under the lock of a table.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) free: Vec<u32>,
@@ -105,10 +104,8 @@ impl AttachedCopy {
     }
 }
 
-/// Whether an instance takes requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CopyState {
-    /// Takes requests.
     Open,
     /// Takes none for now.
     Suspended,
@@ -182,7 +179,6 @@ impl State {
         (1..=self.last_number).contains(&number) && !self.dead.contains(&number)
     }
 
-    /// Instances that take requests now.
     pub(super) fn open_copies(&self) -> impl Iterator<Item = &AttachedCopy> {
         self.copies.iter().filter(|copy| copy.is_open())
     }
@@ -279,7 +275,6 @@ impl State {
         }
     }
 
-    /// Wakes all waiting calls.
     pub(super) fn wake_waiting(&mut self) {
         let Self { line, waiting_for_copy, waiting_backlogs, woken_tasks, .. } = self;
         line.wake(woken_tasks);

@@ -11,7 +11,6 @@ use gapless_rpc::Message;
 use gapless_testkit::random::rounds;
 use proptest::test_runner::Config;
 
-/// Encodes a message.
 fn encoded<M: Message>(message: &M) -> Vec<u8> {
     let mut bytes = Vec::new();
     message.encode(&mut bytes).unwrap();

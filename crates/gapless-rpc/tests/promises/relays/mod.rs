@@ -32,12 +32,10 @@ impl Domains {
         Self { near: open("near"), far: open("far"), client: open("near"), server: open("far"), folder }
     }
 
-    /// Another member of the near domain.
     pub fn near_member(&self) -> Domain {
         open(&self.folder, "near")
     }
 
-    /// Another member of the far domain.
     pub fn far_member(&self) -> Domain {
         open(&self.folder, "far")
     }
@@ -70,7 +68,6 @@ impl Carrier {
         Self { ends, carried, thread: Some(thread) }
     }
 
-    /// Number of requests carried.
     pub fn carried(&self) -> usize {
         self.carried.load(Ordering::SeqCst)
     }
