@@ -120,7 +120,6 @@ pub struct ToWake {
     pub spins: bool,
 }
 
-/// Outcome of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answering {
     /// The caller will see the reply.

@@ -251,7 +251,6 @@ impl FreeCursor {
         Self { memory, sequence: sequence.max(1), position: None, released: 0, released_sequence: 0 }
     }
 
-    /// Sequence of the next frame.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.sequence

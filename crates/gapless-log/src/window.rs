@@ -534,13 +534,11 @@ impl Window {
         self.memory.header_word(d::RELEASED_WORD).load(Ordering::Acquire)
     }
 
-    /// Sequence of the last appended frame.
     #[must_use]
     pub fn appended_sequence(&self) -> u64 {
         self.memory.foreign_sequence(d::TAIL_SEQUENCE_WORD)
     }
 
-    /// Sequence of the last released frame.
     #[must_use]
     pub fn released_sequence(&self) -> u64 {
         self.memory.foreign_sequence(d::RELEASED_SEQUENCE_WORD)

@@ -78,7 +78,6 @@ pub enum Encoding {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{type_name}: {reason}")]
 pub struct MessageError {
-    /// Name of the message's type.
     pub type_name: &'static str,
     /// Expected and found.
     pub reason: String,

@@ -92,7 +92,6 @@ impl ShapeWriter {
     }
 }
 
-/// Text of a type's shape.
 #[must_use]
 pub fn shape_of<T: Shape>() -> String {
     let mut writer = ShapeWriter::default();

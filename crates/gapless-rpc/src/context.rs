@@ -270,7 +270,6 @@ impl CallContext {
         &self.trace
     }
 
-    /// Number of times the request was forwarded.
     #[must_use]
     pub const fn hops(&self) -> u8 {
         self.hops

@@ -9,10 +9,8 @@ use gapless_registry::RegistryError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RpcError {
-    /// The route name is invalid.
     #[error(transparent)]
     RouteName(#[from] RouteNameError),
-    /// An option is out of range.
     #[error("{option}: {reason}")]
     Option {
         option: &'static str,

@@ -51,7 +51,6 @@ pub enum CallError {
         route: String,
         /// Request and reply types of the caller, with their versions.
         caller: String,
-        /// Request and reply types of the instance.
         copy: String,
         /// First difference: `in the request, Order.price is i64 at the caller and u32 at the copy`.
         difference: String,
@@ -64,7 +63,6 @@ pub enum CallError {
         /// Message, side and cause.
         reason: String,
     },
-    /// The handler panicked.
     #[error("the handler of {route} panicked: {reason}")]
     Panicked {
         route: String,
@@ -103,7 +101,6 @@ pub enum CallError {
         /// Error of the operating system, or the process.
         reason: String,
     },
-    /// The domain was closed.
     #[error("the domain is closed")]
     Closed,
 }

@@ -13,7 +13,6 @@ const PROCESS_LABEL: &str = "process:";
 /// Bytes of the process name in its label, at most.
 const PROCESS_NAME_LENGTH_MAX: usize = 112;
 
-/// Side of a call that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Copy,
@@ -77,7 +76,6 @@ impl<'a> RouteCounters<'a> {
         self.counters.add(label).map_err(|error| failed(self.route, error))
     }
 
-    /// Adds a counter for each latency bucket.
     pub(crate) fn add_times(&self) -> Result<Vec<Counter>, RpcError> {
         (0..times::BUCKETS).map(|bucket| self.add(&times::label(self.side.time_label(), bucket))).collect()
     }

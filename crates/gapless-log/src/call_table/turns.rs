@@ -20,7 +20,6 @@ pub struct Turns {
     active: Vec<Active>,
     /// Whether each caller is active.
     is_active: Vec<bool>,
-    /// Index of the next turn among the active.
     next_active: usize,
     /// First caller of the next stripe.
     next_stripe: usize,

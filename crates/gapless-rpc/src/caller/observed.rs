@@ -64,7 +64,6 @@ impl Observed {
     }
 }
 
-/// Runs the interceptors on the options of a call.
 pub(super) fn ask(
     interceptors: &[Arc<dyn Interceptor>],
     route: &str,

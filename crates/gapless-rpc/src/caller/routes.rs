@@ -18,7 +18,6 @@ use std::time::Duration;
 /// Longest wait for discovery of the first call, broadcast or forward to a route.
 pub(crate) const SETTLE_MAX: Duration = Duration::from_secs(1);
 
-/// A route with the types of its caller.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RouteKey {
     pub(crate) route: Arc<str>,
@@ -139,7 +138,6 @@ impl LocalRoutes {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Number of notice types that this process receives.
     pub(crate) fn notices(&self) -> u8 {
         // Relaxed: the thread that begins to receive notices reads its own write.
         self.notices.load(Ordering::Relaxed)

@@ -168,7 +168,6 @@ impl Calling {
         self.news.wake_all();
     }
 
-    /// Ends all calls.
     pub(crate) fn close(&self) {
         self.tables().iter().for_each(|table| table.close());
         self.tell();

@@ -29,7 +29,6 @@ const DRAFT_AGE: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyReading {
     pub route: String,
-    /// Process id of the instance.
     pub process_id: u32,
     /// Name that the process gave itself, not verified.
     pub process_name: Option<String>,
@@ -40,7 +39,6 @@ pub struct CopyReading {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallReading {
     pub route: String,
-    /// Process id of the caller.
     pub process_id: u32,
     /// Name that the process gave itself, not verified.
     pub process_name: Option<String>,

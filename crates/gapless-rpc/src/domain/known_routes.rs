@@ -17,7 +17,6 @@ const ANSWER_MAX: Duration = Duration::from_millis(500);
 pub struct KnownRoute {
     pub route: String,
     pub state: KnownRouteState,
-    /// Process id of the instance.
     pub process_id: u32,
     /// Name that the process gave itself; `None` without an announcement.
     pub process_name: Option<String>,
@@ -39,7 +38,6 @@ pub struct KnownRoute {
 /// State of an instance of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownRouteState {
-    /// Takes calls.
     Open,
     /// Takes no calls until it is resumed.
     Suspended,

@@ -155,7 +155,6 @@ impl OfferedRelay {
         Ok(())
     }
 
-    /// Takes no new requests from now on.
     pub(crate) fn drain(&self) {
         if self.is_here() {
             self.control.drain();

@@ -44,7 +44,6 @@ pub(super) struct RemoteControl {
     pub(super) serving: Weak<Serving>,
 }
 
-/// State changes of a served route.
 pub(super) struct RouteControl {
     route: String,
     /// Lookup table for callers of this process.
@@ -120,7 +119,6 @@ impl RouteControl {
         self.local().is_some() || self.remote.get().is_some_and(|remote| !remote.served.has_ended())
     }
 
-    /// Withdraws the route from other processes.
     pub(super) fn leave_others(&self) {
         let Some(remote) = self.remote.get() else { return };
         let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);

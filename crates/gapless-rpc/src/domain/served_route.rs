@@ -109,7 +109,6 @@ impl ServedRoute {
         self.control.resume()
     }
 
-    /// Reports whether this is a forked child and the route is its parent's.
     fn is_of_parent(&self) -> bool {
         !self.domain.opened_by.is_here()
     }

@@ -18,7 +18,6 @@ pub(crate) trait RouteStates: Send + Sync {
     fn change(&self, to: RouteState);
 }
 
-/// A route that this process serves to others.
 pub(crate) struct ServedRemote {
     pub(crate) served: Arc<ServedCallers>,
     pub(crate) states: Arc<dyn RouteStates>,

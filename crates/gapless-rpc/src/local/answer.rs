@@ -62,7 +62,6 @@ impl<Request, Reply> Clone for Forwarding<Request, Reply> {
 /// A request on its way to another route. Its owner passes it to that route, or answers it.
 #[derive(Debug)]
 pub struct Forwarded<Request, Reply> {
-    /// Name of the other route.
     pub route: String,
     pub request: Request,
     /// Answer to the request, with one more hop.
@@ -84,7 +83,6 @@ pub struct Incoming<Request, Reply> {
     pub request: Request,
     /// The handler's view of the call.
     pub context: CallContext,
-    /// The obligation to answer.
     pub answer: Answer<Request, Reply>,
 }
 
@@ -245,7 +243,6 @@ impl<Request, Reply> Answer<Request, Reply> {
         self.end(Err(error.of_begun(route, attempts)));
     }
 
-    /// Answers with any outcome.
     pub fn end(mut self, outcome: Result<Reply, CallError>) {
         if let Some(one_shot) = self.one_shot.take() {
             one_shot.answer(outcome);
@@ -257,7 +254,6 @@ impl<Request, Reply> Answer<Request, Reply> {
         self.one_shot.is_none()
     }
 
-    /// Attributes that travel with the request.
     #[must_use]
     pub const fn offer(&self) -> &Offer {
         &self.offer

@@ -120,7 +120,6 @@ impl Offer {
         self.deadline_ns != 0 && monotonic_ns() >= self.deadline_ns
     }
 
-    /// Timeout error of the call.
     pub(crate) fn timed_out(&self, route: &str, begun: bool) -> CallError {
         timed_out(route, self.timeout_ns, begun)
     }

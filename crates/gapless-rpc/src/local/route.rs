@@ -67,7 +67,6 @@ impl<Request, Reply> Default for LocalOptions<Request, Reply> {
 #[derive(Debug)]
 pub struct Unsent<Request> {
     pub request: Request,
-    /// Reason of the rejection.
     pub error: CallError,
 }
 
@@ -168,7 +167,6 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
     /// allocation, apart from growth of the queue.
     ///
     /// # Errors
-    /// Like [`LocalRoute::call`].
     /// Like [`LocalRoute::call`].
     #[inline]
     pub fn send(&self, request: Request, offer: Offer) -> Result<(), Box<Unsent<Request>>> {

@@ -32,7 +32,6 @@ pub struct RelayedCall {
     pub timeout: Option<Duration>,
     /// The caller awaits no reply. The end is reported all the same: no bytes, or an error.
     pub is_one_way: bool,
-    /// Number of forwards so far.
     pub hops: u8,
     /// Number of the caller's attempt, from 1; 0 means 1. Attempts made here continue the count.
     pub attempt: u8,

@@ -120,7 +120,6 @@ impl RelayedRequest {
         &self.trace
     }
 
-    /// Affinity key of the call.
     #[must_use]
     pub fn key(&self) -> Option<u64> {
         key_of(&self.header)

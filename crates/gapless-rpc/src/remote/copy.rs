@@ -537,7 +537,6 @@ impl Claimed {
         }
     }
 
-    /// Reports whether the caller has stopped waiting.
     pub(crate) fn is_over(&self) -> bool {
         self.caller.is_over(self.taken)
     }

@@ -64,7 +64,6 @@ pub struct CopyStatistics {
     pub unheard: u64,
     /// Queued requests of this process, in memory and on disk. Those of other processes wait in their callers' memory.
     pub queued: u64,
-    /// Queued requests on disk.
     pub on_disk: u64,
     /// Total requests of this process that went through the overflow.
     pub overflowed: u64,

@@ -64,7 +64,6 @@ pub trait ServerInterceptor: Send + Sync {
     }
 }
 
-/// Outcome of a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HandlerOutcome<'call> {

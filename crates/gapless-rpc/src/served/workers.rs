@@ -57,7 +57,6 @@ impl Workers {
         Ok(workers)
     }
 
-    /// Waits for the end of all threads except the current one.
     pub(crate) fn join(self) {
         for thread in self.threads {
             if thread.thread().id() != std::thread::current().id() && thread.join().is_err() {

@@ -16,7 +16,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Poll;
 
-/// Route that all instances serve.
 pub const ROUTE: &str = "counted";
 /// Slots of each caller's table: fewer than its calls.
 pub const SLOTS: u32 = 16;
@@ -189,7 +188,6 @@ impl Traffic {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// Waits until this many more calls were started.
     pub fn wait_for(&self, more: u64) {
         let wanted = self.calls().saturating_add(more);
         until("calls go on", || self.calls() >= wanted);

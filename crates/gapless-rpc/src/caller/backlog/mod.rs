@@ -86,7 +86,6 @@ impl Backlog {
         self.lock().iter().for_each(|shown| shown.entered());
     }
 
-    /// Publishes the counters to other processes.
     pub(crate) fn publish(&self) {
         self.lock().iter().for_each(|shown| shown.publish());
     }
@@ -136,7 +135,6 @@ impl Backlog {
     }
 }
 
-/// Counts a request that could not be queued.
 fn refused(to: &Destination, error: CallError) -> CallError {
     to.table.count_unoffered(End::of(&error));
     error

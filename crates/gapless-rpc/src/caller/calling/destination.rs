@@ -64,7 +64,6 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         block_on(self.find_destination(routes, options, inherited))
     }
 
-    /// Like `destination`, for a task.
     pub(super) async fn find_destination(
         &self,
         routes: &Arc<dyn RemoteRoutes>,

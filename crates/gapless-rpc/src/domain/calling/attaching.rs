@@ -69,7 +69,6 @@ impl Calling {
         }
     }
 
-    /// Offers tables whose pause is over.
     pub(super) fn attach_again(&self, now_ns: u64) {
         let mut state = self.lock();
         if state.again_ns.is_none_or(|again_ns| again_ns > now_ns) {

@@ -406,7 +406,6 @@ impl RouteTable {
         state.call_next();
     }
 
-    /// Notes that the request or the reply of a slot is long.
     pub(super) fn note_long(&self, slot: u32) {
         // Relaxed: passed on with the slot, under the lock.
         self.slots[slot as usize].is_long.store(true, Ordering::Relaxed);

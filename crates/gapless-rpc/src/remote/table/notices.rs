@@ -61,7 +61,6 @@ impl RouteTable {
         is_any
     }
 
-    /// Reports whether one-way requests were forwarded to other routes.
     pub(crate) fn has_forwarded(&self) -> bool {
         // Acquire: pairs with the Release in `sweep`.
         self.has_forwarded.load(Ordering::Acquire)

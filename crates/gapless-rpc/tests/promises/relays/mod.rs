@@ -113,7 +113,6 @@ fn carry(mut relay: Relay, far: &Domain, ends: &AtomicBool, carried: &AtomicUsiz
     }
 }
 
-/// One caller for each route and pair of types.
 #[derive(Default)]
 pub struct Callers(Vec<((TypeDescription, TypeDescription), RelayedCaller)>);
 
