@@ -11,7 +11,7 @@
 //! more; a caller publishes work, fences, and looks for announcements. Each ring consumes one announcement: a caller
 //! that finds none left rings another instance, and a worker that has found work by itself learns that a ring was meant
 //! for it. While a worker looks, no sleeper is rung, because it would come later than the looking worker; that worker
-//! rings for any work beyond what it takes. `tests/loom/loom_calls.rs` explores every order. Callers can write anything
+//! rings for any work that it does not take. `tests/loom/loom_calls.rs` explores every order. Callers can write anything
 //! here, so no wait may be unbounded: a corrupted bell costs the length of one wait.
 
 use crate::sync::{AtomicU64, Ordering, fence};
@@ -132,7 +132,7 @@ impl Bell {
     }
 
     /// Worker: ends the look. True if it was spared a ring: then it must check everything before it sleeps, and ring
-    /// for any work beyond what it takes.
+    /// for any work that it does not take.
     #[must_use]
     pub fn end_look(&self) -> bool {
         // Acquire: sees the work for which it was spared a ring.

@@ -367,7 +367,7 @@ impl RingReader {
     }
 
     /// Copies the next frame, of the length from [`RingReader::next_length`], into `buffer`, which has the padded
-    /// length. The copy may differ from what was peeked: only the copy counts.
+    /// length. The copy may differ from the peeked bytes: only the copy counts.
     ///
     /// # Panics
     /// If the length of `buffer` is not a multiple of 8, or greater than the capacity.

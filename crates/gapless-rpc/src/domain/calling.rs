@@ -173,8 +173,8 @@ impl Calling {
         self.tell();
     }
 
-    /// Has the I/O thread wake a route's tasks, and handlers that wait for cancellation, when callers write the route's
-    /// eventfd. The token undoes it.
+    /// Registers a route's eventfd. When callers write it, the I/O thread wakes the route's tasks, and handlers that
+    /// wait for cancellation. The token undoes it.
     pub(crate) fn register_served(&self, served: &Arc<ServedCallers>) -> std::io::Result<u64> {
         let eventfd = Arc::new(served.eventfd().try_clone()?);
         let mut state = self.lock();

@@ -110,7 +110,7 @@ impl RouteBuilder {
         self
     }
 
-    /// How workers wait for requests; default [`Waiting::Park`]. Tasks ([`RouteBuilder::tasks`]) wait as their executor
+    /// Wait strategy of workers for requests; default [`Waiting::Park`]. Tasks ([`RouteBuilder::tasks`]) wait as their executor
     /// does.
     pub const fn waiting(mut self, waiting: Waiting) -> Self {
         self.waiting = waiting;

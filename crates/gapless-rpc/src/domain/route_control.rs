@@ -51,7 +51,7 @@ pub(super) struct RouteControl {
     /// `None` if callers of this process cannot find it, or no longer.
     local: Mutex<Option<Arc<dyn LocalControl>>>,
     remote: OnceLock<RemoteControl>,
-    /// Its end was announced to other processes; another route may have its name since.
+    /// The end of the route was announced to other processes; another route may have its name since.
     is_gone: AtomicBool,
     /// Serializes announcements to other processes, so that the last one has the final state.
     telling: Mutex<()>,

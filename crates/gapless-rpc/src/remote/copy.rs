@@ -337,7 +337,7 @@ impl Puller {
                 self.turns.take(turn);
                 let claimed = Claimed { caller: Arc::clone(caller), taken, progress: Progress::Claimed };
                 // A worker that takes work and sees more wakes one more; in another instance if its own ring was not
-                // for what it took.
+                // for this work.
                 if std::mem::take(&mut self.owes_ring) {
                     // The ring may have come from any caller.
                     if self.may_take::<IS_TARGETED>() {

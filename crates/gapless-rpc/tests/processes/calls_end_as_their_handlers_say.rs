@@ -118,7 +118,7 @@ fn deadline_ends_call_and_handler() {
     std::thread::sleep(Duration::from_millis(20));
     drop(dropped);
     let busy = caller.start_with(Ask::SleepUntilCancelled, &CallOptions { timeout: None, ..CallOptions::default() });
-    // It must wait for that one longer than its timeout: it never begins.
+    // This call would wait for the busy one longer than its timeout, so it never begins.
     let hurried = CallOptions { timeout: Some(timeout / 10), ..CallOptions::default() };
     let late = caller.call_with(Ask::Increment(1), &hurried);
     assert!(matches!(late, Err(CallError::TimedOut { begun: false, .. })), "{late:?}");

@@ -114,7 +114,7 @@ fn later_stopped_process_is_named() {
     };
     let short = CallOptions { timeout: Some(SHORT), ..CallOptions::default() };
     assert_eq!(caller.call_with(Ask::Increment(1), &short), Err(late("route")));
-    // It is offered the table of this route, and does not answer.
+    // The process is offered the table of this route, and does not answer.
     let other = caller_within(&client, "other", SHORT);
     assert_eq!(other.call(Ask::Increment(1)), Err(late("other")));
     assert_eq!(other.broadcast(&Ask::Increment(1)).unwrap(), [(CopyAddress::Process(process_id), Err(late("other")))]);
@@ -153,7 +153,7 @@ fn other_protocol_version_is_named() {
     assert_eq!(caller.broadcast(&Ask::Increment(1)), Err(expected.clone()));
     let said = expected.to_string();
     assert!(said.contains("speaks version 99") && said.ends_with("this process speaks version 4"), "{said}");
-    // It does not affect routes that another process serves.
+    // Routes that another process serves are not affected.
     let _copy = start(&path, 1, &["route"]);
     assert_eq!(caller.call_with(Ask::Increment(1), &patient()), Ok(Told::Number(2)));
 }

@@ -347,12 +347,12 @@ fn backlog_survives_a_killed_instance() {
     let mut copy = start(&path, 1, &["route"]);
     let caller = asking(&domain, folder.path(), Some(PATIENCE));
     assert_eq!(caller.call(Ask::Increment(0)), Ok(Told::Number(1)));
-    // Its only worker sleeps, so all others wait.
+    // The only worker sleeps, so all other calls wait.
     let begun = caller.start(Ask::Sleep(1_000_000));
     let calls: Vec<_> = (0..3_000).map(|number| caller.start(Ask::Increment(number))).collect();
     until("most of them are on disk", || caller.statistics().on_disk > 1_500);
     copy.kill();
-    // Its worker may not have taken it yet: then the next one would sleep.
+    // The worker may not have taken this call yet: then the next instance would sleep.
     drop(begun);
     let mut next = start(&path, 1, &["route"]);
     let mut calls = (0..3_000).zip(calls);

@@ -44,7 +44,7 @@ fn notices_move_in_order() {
         assert_eq!(told.recv().unwrap(), Moves(number));
     }
     assert_eq!((notices.statistics().begun, other.statistics().begun), (100, 0));
-    // Nothing takes them out now.
+    // No thread takes notices out now.
     let full = (0..10_000).find_map(|number| domain.notify(&address, Moves(number)).err()).unwrap();
     assert!(matches!(full, CallError::Busy { .. }), "{full}");
     drop(told);

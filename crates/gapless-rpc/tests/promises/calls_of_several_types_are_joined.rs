@@ -87,7 +87,7 @@ fn join(server: &Domain, client: &Domain) {
         assert_eq!((never, name, other), (None, Some(Ok("article 3".to_owned())), None));
         assert!(there.is_none_or(|outcome| refused(&outcome)), "a refusal is no reply");
         shop.nothing_is_under_way();
-        // None of them has a reply.
+        // No call has a reply.
         let (one, two) = together::first_of((shop.is_there.start(0), shop.is_there.start(0)));
         assert!(one.is_some_and(|outcome| refused(&outcome)) && two.is_some_and(|outcome| refused(&outcome)));
 

@@ -44,7 +44,7 @@ fn forwarded_send_counts_as_send() {
     let back = server.serve("back").handle(|number: u64, _: &CallContext| Ok(number)).unwrap();
     let caller: Caller<u64, u64> = client.caller("front").unwrap();
     let patient = CallOptions { wait_for_route: Some(PATIENCE), timeout: Some(PATIENCE), ..CallOptions::default() };
-    // Its counts exist as long as it has a caller.
+    // A route's counts exist as long as it has a caller.
     let _kept: Caller<u64, u64> = client.caller("back").unwrap();
     (0..MANY).for_each(|number| caller.send_with(number, &patient).unwrap());
     until("all have arrived", || back.statistics().replied == MANY);

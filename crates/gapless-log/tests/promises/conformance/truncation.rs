@@ -49,7 +49,7 @@ pub fn released_frames_cannot_be_cut(place: &impl Place) {
     }
     writer.truncate_after(2).unwrap();
     assert_eq!(consume(&mut cursor), [(1, 1), (2, 2)]);
-    // It saw no truncated frame, so the writer does not wait for it.
+    // The cursor saw no truncated frame, so the writer does not wait for it.
     append(&mut writer, 0, 33).unwrap();
     releaser.release(writer.tail(), 3);
     assert_eq!(consume(&mut cursor), [(3, 33)]);

@@ -35,7 +35,7 @@ impl Calling {
                     drop(gone);
                     return Err(error);
                 }
-                // It received some when it called.
+                // The process received notices when it called.
                 None if timeout.is_zero() && address.notices != 0 => return Ok(()),
                 None if left.is_zero() => {
                     let reason = "it has not told yet that it receives any".to_owned();

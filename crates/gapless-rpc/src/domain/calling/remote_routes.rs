@@ -108,7 +108,7 @@ impl RemoteRoutes for Calling {
         let mut silent = self.unanswering(key);
         let unheard = self.unheard();
         if !unheard.is_empty() {
-            // They have not announced their routes, but their counter files name them.
+            // These processes have not announced their routes, but their counter files name them.
             let counted = read_domain(&self.directory).map(|reading| reading.copies).unwrap_or_default();
             let counted = counted.into_iter().filter(|copy| *copy.route == *key.route).map(|copy| copy.process_id);
             silent.extend(counted.filter(|process_id| unheard.contains(process_id)));

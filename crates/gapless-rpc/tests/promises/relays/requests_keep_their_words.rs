@@ -158,7 +158,7 @@ fn task_wakes_for_requests_and_ends() {
     assert!(matches!(relay.poll_take(&mut task), Poll::Ready(None)));
 }
 
-/// Its caller polls later than the relay drops it.
+/// The caller polls after the relay has dropped the request.
 #[test]
 fn dropped_after_deadline_times_out() {
     let domains = Domains::open();
