@@ -110,8 +110,8 @@ impl RouteBuilder {
         self
     }
 
-    /// Wait strategy of workers for requests; default [`Waiting::Park`]. Tasks ([`RouteBuilder::tasks`]) wait as their executor
-    /// does.
+    /// Wait strategy of workers for requests; default [`Waiting::Park`]. Tasks ([`RouteBuilder::tasks`]) wait as their
+    /// executor does.
     pub const fn waiting(mut self, waiting: Waiting) -> Self {
         self.waiting = waiting;
         self

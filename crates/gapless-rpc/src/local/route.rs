@@ -236,7 +236,8 @@ impl<Request, Reply> LocalRoute<Request, Reply> {
         self.intake.change(QueueState::Draining);
     }
 
-    /// Refuses new requests and ends queued ones as `NotBegun`; the workers get `None` after the requests that they have begun.
+    /// Refuses new requests and ends queued ones as `NotBegun`; the workers get `None` after the requests that they
+    /// have begun.
     pub fn withdraw(&self) {
         self.intake.withdraw("its route was withdrawn");
     }
