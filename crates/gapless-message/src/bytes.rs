@@ -103,7 +103,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_come_back_in_both_forms(bytes: Vec<u8>) {
+        fn bytes_survive_both_forms(bytes: Vec<u8>) {
             let mut encoded = vec![7];
             bytes.encode(&mut encoded).unwrap();
             prop_assert_eq!(&Vec::decode(&encoded[1..]).unwrap(), &bytes);

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_difference_is_named() {
+    fn first_difference_is_named() {
         assert_eq!((title("Order v2 {id: u64}"), title("[u8]")), ("Order v2", "[u8]"));
         let order = "Order v2 {id: u64, lines: [Line]}; Line v1 {price: i64, at: [u8; 3]}";
         for (theirs, expected) in [
@@ -211,7 +211,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_two_texts_have_a_difference(ours in "[a-z0-9 v{}()\\[\\]:;,…]{0,40}", theirs in "\\PC{0,40}") {
+        fn any_texts_have_a_difference(ours in "[a-z0-9 v{}()\\[\\]:;,…]{0,40}", theirs in "\\PC{0,40}") {
             for (ours, theirs) in [(&ours, &theirs), (&theirs, &ours), (&ours, &ours)] {
                 prop_assert_eq!(difference((ours, theirs), ("here", "there")).is_none(), ours == theirs);
             }

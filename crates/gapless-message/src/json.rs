@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_one_json_value_is_accepted() {
+    fn only_one_value_is_accepted() {
         for text in ["1", " {\"a\": [1.0, null]}\n", "\"\u{e4}\"", "1e400", "123456789012345678901234567890"] {
             let json = Json::new(text).unwrap();
             let mut bytes = Vec::new();

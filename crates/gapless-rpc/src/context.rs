@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn invalid_instance_name_is_ignored() {
+    fn bad_instance_name_is_ignored() {
         #[cfg(not(loom))]
         assert_eq!(NAME_LENGTH_MAX, gapless_registry::packets::PROCESS_NAME_LENGTH_MAX);
         let longest = "x".repeat(NAME_LENGTH_MAX);

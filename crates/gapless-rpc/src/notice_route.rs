@@ -33,7 +33,7 @@ pub(crate) fn receiver(route: &str) -> Option<(u32, &str)> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn receiver_is_parsed_from_route() {
+    fn receiver_is_parsed() {
         let route = super::of(16562, 0x118d_cad3, "shop::Progress<u8>");
         assert_eq!(super::receiver(&route), Some((16562, "shop--Progress-u8-")));
         assert_eq!(super::receiver("shop/notices/1.2/_Progress"), None);

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_traceparent_is_refused() {
+    fn bad_traceparent_is_refused() {
         let wrong = [
             String::new(),
             PARENT[..54].to_owned(),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tracestate_travels_if_it_is_one() {
+    fn valid_tracestate_travels() {
         let state = |text: &str| TraceContext::from_headers(Some(PARENT), Some(text)).state().map(str::to_owned);
         assert_eq!(
             state("rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"),

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn looking_keeps_the_place_in_line() {
+    fn polling_keeps_the_place() {
         let mut line = line([1, 1, 1]);
         // A look of its own does not change its place.
         assert!(line.enter(1, 0, Some(Waker::noop().clone())).is_some());

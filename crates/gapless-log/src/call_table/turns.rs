@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn new_caller_is_seen_within_the_bound() {
+    fn new_caller_is_seen_soon() {
         let mut random = Random::seeded();
         for callers in [STRIPE + 1, 100, 256, 1_000] {
             let mut turns = Turns::default();

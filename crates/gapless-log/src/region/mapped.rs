@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn load_reuses_a_large_enough_buffer() {
+    fn load_reuses_the_buffer() {
         let region = Region::create(PAGE).unwrap();
         let bytes: Vec<u8> = (0..PAGE).map(|index| (index * 7) as u8).collect();
         region.store(0, &bytes);

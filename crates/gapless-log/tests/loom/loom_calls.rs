@@ -64,7 +64,7 @@ fn request_begins_once_or_never() {
 }
 
 #[test]
-fn answer_wakes_a_sleeping_caller() {
+fn answer_wakes_the_caller() {
     loom::model(|| {
         let table = table(1);
         offer(&table);
@@ -99,7 +99,7 @@ fn notice_implies_the_reply() {
 /// The caller sees the claim and goes on before the instance has posted its notice, and another instance answers the
 /// slot's next request.
 #[test]
-fn late_notice_is_not_the_next_one() {
+fn late_notice_is_not_confused() {
     check(|| {
         let table = table(1);
         let mut rings = OfferRings::new(table.shape());

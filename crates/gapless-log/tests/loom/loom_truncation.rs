@@ -46,7 +46,7 @@ fn append_second(writer: &mut WindowWriter) {
 }
 
 #[test]
-fn cursor_learns_of_the_cut_first() {
+fn cursor_sees_the_cut_first() {
     check(3, || {
         let (mut writer, _releaser) = window(4);
         let mut cursor = writer.gating_cursor(Scope::Appended);
@@ -133,7 +133,7 @@ fn both_of_two_cuts_are_noted() {
 }
 
 #[test]
-fn first_look_at_a_cut_window_is_whole() {
+fn read_after_cut_is_whole() {
     check(3, || {
         let (mut writer, _releaser) = window(4);
         let mut cursor = writer.gating_cursor(Scope::Appended);

@@ -230,7 +230,7 @@ fn a_file_is_no_memory() {
 }
 
 #[test]
-fn a_file_of_another_user_is_refused() {
+fn other_users_file_is_refused() {
     if !rustix::process::geteuid().is_root() {
         eprintln!("SKIPPED: only root can give a file away");
         return;

@@ -32,7 +32,7 @@ fn check(writer: &WindowWriter, first: u64, last: u64) {
 }
 
 #[test]
-fn only_present_frames_are_found() {
+fn only_kept_frames_are_found() {
     for payload in [0, 40, 900] {
         let options = WindowOptions {
             capacity_bytes: CAPACITY_BYTES,

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn made_calls_do_not_wait_for_news() {
+    fn made_call_needs_no_news() {
         let (news, route) = (Arc::<WakerSet>::default(), Arc::from("route"));
         let begin = |at| {
             let looks = Arc::<AtomicUsize>::default();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn news_during_a_look_is_not_lost() {
+    fn news_while_polled_is_kept() {
         let (news, route) = (Arc::<WakerSet>::default(), Arc::from("route"));
         let tried = Arc::<AtomicUsize>::default();
         let mut waits = DiscoveringCall::begin((&news, &route), At(3, Arc::clone(&tried)), u64::MAX, None);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn news_is_not_lost_between_threads() {
+    fn no_thread_misses_news() {
         const CALLS: usize = 10_000;
         let (news, route) = (Arc::<WakerSet>::default(), Arc::from("route"));
         let heard = Barrier::new(2);

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn sweep_spares_files_being_made() {
+    fn sweep_spares_new_files() {
         let directory = tempfile::tempdir().unwrap();
         let is_over = AtomicBool::new(false);
         std::thread::scope(|threads| {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn any_process_name_can_be_counted() {
+    fn any_process_name_has_a_label() {
         let directory = tempfile::tempdir().unwrap();
         for (name, expected) in [("fraud.1", "fraud.1"), ("", ""), ("a\nb\0", "ab"), (&"é".repeat(64), &"é".repeat(56))]
         {

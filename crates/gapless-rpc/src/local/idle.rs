@@ -160,7 +160,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn random_operations_keep_counts() {
+    fn random_steps_keep_counts() {
         let mut random = Random::seeded();
         let mut idle = IdleWorkers::default();
         // Number, and whether the test expects it to be idle.
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn lingering_worker_counts_as_woken() {
+    fn lingerer_counts_as_woken() {
         let mut idle = IdleWorkers::default();
         let (lingering, sleeping) = (idle.enter(), idle.enter());
         idle.pause(sleeping, Pause::Sleeps(Sleeper::Task(Waker::noop().clone())));

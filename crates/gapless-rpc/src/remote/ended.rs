@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn every_error_comes_back_the_same() {
+    fn errors_survive_a_round_trip() {
         for error in errors() {
             let body = written(&error, usize::MAX);
             assert_eq!(read_ended("route", &body).as_ref(), Some(&error));
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_keeps_its_payload_first() {
+    fn payload_outlives_the_text() {
         let refusal = Refusal { code: 7, text: "zu spät".to_owned(), payload: vec![1, 2, 3] };
         let error = CallError::Refused { route: "route".to_owned(), refusal };
         for (length_max, text, payload_length) in [(24, "zu spät", 3), (22, "zu sp", 3), (16, "", 3), (15, "zu", 0)] {

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusal_survives_a_round_trip() {
+    fn refusal_round_trip() {
         let refusal = Refusal { code: 7, text: "zu spät".to_owned(), payload: vec![1, 2, 3] };
         let mut body = Vec::new();
         write_refusal(&refusal, usize::MAX, &mut body);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn every_status_has_its_own_value() {
+    fn statuses_are_distinct() {
         for value in 0..9 {
             assert_eq!(Status::read(value).map(|(status, older)| (status as u32, older)), Some((value, 0)));
         }

@@ -133,7 +133,7 @@ fn claimed(table: &Arc<RouteTable>) -> (TestCopy, Attempt, super::copy::Claimed)
 }
 
 #[test]
-fn withdrawn_request_never_begins() {
+fn withdrawn_call_never_begins() {
     let mut reply = Vec::new();
     let table = table(1, 100);
     let (copy, mut call, mut taken) = claimed(&table);
@@ -206,7 +206,7 @@ fn long_request_releases_its_memory() {
 }
 
 #[test]
-fn replies_of_every_length_come_back() {
+fn any_reply_length_comes_back() {
     let table = table(8, 100_000);
     let copy = TestCopy::start(&table, 2, false, increment());
     let mut reply = Vec::new();
@@ -335,7 +335,7 @@ fn claimed_request_is_not_reassigned() {
 }
 
 #[test]
-fn late_end_frees_a_dead_ones_slot() {
+fn late_end_frees_the_slot() {
     let table = table(1, 64);
     for has_begun in [false, true] {
         let (copy, call, mut taken) = claimed(&table);
@@ -460,7 +460,7 @@ fn reply_and_deadline_wake_a_task() {
 }
 
 #[test]
-fn ended_calls_drop_their_deadlines() {
+fn ended_calls_drop_deadlines() {
     let table = table(4, 64);
     let copy = TestCopy::start(&table, 1, false, increment());
     let context = std::task::Context::from_waker(std::task::Waker::noop());
@@ -552,7 +552,7 @@ fn taken_back_request_has_not_begun() {
 }
 
 #[test]
-fn closing_the_domain_ends_offers() {
+fn close_ends_offers() {
     let table = table(4, 64);
     let copy = TestCopy::start(&table, 1, false, increment());
     copy.served.suspend();
@@ -743,7 +743,7 @@ fn busy_task_yields_to_others() {
 
 /// The application's code for rewriting a request may be slow, and may call.
 #[test]
-fn requests_are_rewritten_unlocked() {
+fn rewrite_runs_unlocked() {
     static TABLE: std::sync::OnceLock<Arc<RouteTable>> = std::sync::OnceLock::new();
     fn rewrite((from, to): (u64, u64), payload: &[u8]) -> Result<Vec<u8>, crate::MessageError> {
         assert_eq!((from, to, payload), (7, 8, &b"old"[..]));

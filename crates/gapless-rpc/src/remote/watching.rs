@@ -98,7 +98,7 @@ mod tests {
     use gapless_testkit::wake_count::WakeCount;
 
     #[test]
-    fn withdrawal_wakes_its_watcher_once() {
+    fn watcher_is_woken_once() {
         let table = CallTable::create(CallTableShape::new(2, 0).unwrap()).unwrap();
         let mut rings = OfferRings::new(table.shape());
         (0..2).for_each(|slot| rings.offer(&table, 0, slot, 1, (0, false)));

@@ -89,7 +89,7 @@ fn leaving_worker_passes_wake_up_on() {
 }
 
 #[test]
-fn sides_agree_whether_a_call_began() {
+fn cancel_races_with_begin() {
     check(4, || {
         let route = route();
         let mut worker = route.worker().unwrap();

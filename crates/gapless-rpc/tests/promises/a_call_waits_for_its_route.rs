@@ -19,7 +19,7 @@ fn waiting(call: Call<u64>) -> Call<u64> {
 }
 
 #[test]
-fn however_it_is_waited_for() {
+fn every_kind_of_wait() {
     let (_folder, _elsewhere, machine) = super::tasks_serve_other_processes::pair();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     for (domain, reach) in
@@ -55,7 +55,7 @@ fn however_it_is_waited_for() {
 
 /// However late its process looks.
 #[test]
-fn timeout_of_the_wait_is_no_route() {
+fn wait_timeout_is_no_route() {
     for reach in [Reach::OtherProcesses, Reach::Nearest] {
         for time in [0, 1, 1_000, 1_000_000].map(Duration::from_nanos) {
             let folder = tempfile::tempdir().unwrap();
@@ -73,7 +73,7 @@ fn timeout_of_the_wait_is_no_route() {
 }
 
 #[test]
-fn whoever_serves_first_has_it() {
+fn first_server_gets_the_call() {
     let (_folder, elsewhere, domain) = super::tasks_serve_other_processes::pair();
     let caller = caller(&domain, Reach::Nearest, Some(LONG), LONG);
     let call = waiting(caller.start(1));
@@ -132,7 +132,7 @@ fn dropped_waiting_call_never_begins() {
 
 /// A waiting call has the deadline of the handler that made it, wherever it is polled later.
 #[test]
-fn nested_wait_inherits_the_deadline() {
+fn nested_wait_has_the_deadline() {
     let domain = Domain::in_process("test");
     let inner = caller(&domain, Reach::Nearest, Some(LONG), LONG);
     let (give, given) = mpsc::channel();

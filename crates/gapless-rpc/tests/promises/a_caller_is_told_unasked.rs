@@ -106,7 +106,7 @@ fn handler_reports_progress() {
 }
 
 #[test]
-fn names_of_notices_are_nobody_elses() {
+fn notice_routes_are_reserved() {
     let domain = Domain::in_process("test");
     let error = domain.serve(".notices/1.1/u64").handle(|number: u64, _context| Ok(number)).unwrap_err();
     assert!(error.to_string().contains("kept for the library"), "{error}");

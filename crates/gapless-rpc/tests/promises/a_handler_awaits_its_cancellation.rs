@@ -104,7 +104,7 @@ fn cancelled_within_a_process() {
 }
 
 #[test]
-fn cancelled_from_another_process() {
+fn cancelled_between_processes() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let (_folder, server, client) = pair();
     let (tell, handler) = channel();

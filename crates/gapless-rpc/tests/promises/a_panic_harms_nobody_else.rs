@@ -118,7 +118,7 @@ fn forever() -> CallOptions {
 }
 
 #[test]
-fn workerless_route_is_withdrawn() {
+fn last_worker_withdraws_route() {
     let (_folder, server, client) = pair();
     let double = |number: u64, _context: &CallContext| Ok(number * 2);
     // Neither has a running worker, and both are known, until the gate opens.
@@ -281,7 +281,7 @@ fn worker_survives_message_panics() {
 }
 
 #[test]
-fn panic_in_spawn_ends_the_route() {
+fn spawn_panic_ends_the_route() {
     be_quiet();
     let (_folder, server, client) = pair();
     let double = |number: u64, _context: &gapless_rpc::CallContext| Ok(number * 2);
@@ -329,7 +329,7 @@ fn tells_on_though_one_panics(server: &Domain, client: &Domain) {
 }
 
 #[test]
-fn a_function_that_is_told_may_panic() {
+fn panicking_callback_is_caught() {
     let (_folder, server, client) = pair();
     tells_on_though_one_panics(&server, &client);
     let domain = Domain::in_process("test");

@@ -78,7 +78,7 @@ fn through_an_overflow() {
 }
 
 #[test]
-fn inside_a_process_there_is_no_limit() {
+fn no_limit_inside_a_process() {
     let domain = Domain::in_process("test");
     let _route = domain.serve("echo").handle(echo).unwrap();
     let caller: Caller<Vec<u8>, Vec<u8>> = domain.caller("echo").unwrap();
@@ -87,7 +87,7 @@ fn inside_a_process_there_is_no_limit() {
 }
 
 #[test]
-fn a_domain_may_have_a_smaller_limit() {
+fn domain_may_lower_the_limit() {
     let folder = tempfile::tempdir().unwrap();
     let open = |payload_length_max| {
         let options = DomainOptions { payload_length_max, ..DomainOptions::default() };

@@ -44,7 +44,7 @@ fn suspended_route_takes_nothing() {
 }
 
 #[test]
-fn drained_route_may_be_served_again() {
+fn drained_name_is_reusable() {
     let (_folder, server, client) = pair();
     let (open, gate) = mpsc::channel::<()>();
     let (gate, (begin, has_begun)) = (Mutex::new(gate), mpsc::channel());

@@ -74,7 +74,7 @@ impl Interceptor for Counting {
 }
 
 #[test]
-fn interceptors_may_refuse_calls() {
+fn interceptor_may_refuse() {
     let domain = Domain::in_process("test");
     let _route = domain.serve("route").handle(serve).unwrap();
     let counting = Arc::new(Counting::default());
@@ -88,7 +88,7 @@ fn interceptors_may_refuse_calls() {
 }
 
 #[test]
-fn withdrawn_route_may_be_served_again() {
+fn withdrawn_name_is_reusable() {
     let domain = Domain::in_process("test");
     let (begun, ended) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let (init, done) = (Arc::clone(&begun), Arc::clone(&ended));

@@ -25,7 +25,7 @@ fn refusals(server: &Domain, client: &Domain) {
 }
 
 #[test]
-fn a_refusal_says_of_which_route() {
+fn refusal_names_its_route() {
     let (_folder, server, client) = pair();
     refusals(&server, &client);
     let domain = Domain::in_process("test");
@@ -33,7 +33,7 @@ fn a_refusal_says_of_which_route() {
 }
 
 #[test]
-fn attempts_are_counted_as_one_speaks() {
+fn attempts_are_in_words() {
     for (attempts, words) in [(0, "after no attempt: it"), (1, "after 1 attempt: it"), (2, "after 2 attempts: it")] {
         let (route, reason) = ("a".to_owned(), "it died".to_owned());
         let not_begun = CallError::NotBegun { route: route.clone(), attempts, reason: reason.clone() };

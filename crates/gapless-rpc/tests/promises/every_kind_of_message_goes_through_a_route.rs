@@ -18,7 +18,7 @@ fn comes_back<M: Message + Clone + Debug + PartialEq>(message: &M) {
 }
 
 #[test]
-fn all_kinds_of_messages_are_echoed() {
+fn every_message_kind_is_echoed() {
     comes_back(&Sbe(samples::reference()));
     comes_back(&Protobuf(samples::reference()));
     comes_back(&Json::new(r#"{"id": 7}"#).unwrap());

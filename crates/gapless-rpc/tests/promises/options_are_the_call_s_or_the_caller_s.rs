@@ -6,7 +6,7 @@ use gapless_rpc::{CallContext, CallError, CallOptions, CallerOptions, Domain, He
 use std::time::Duration;
 
 #[test]
-fn options_can_be_changed_per_call() {
+fn options_of_a_single_call() {
     let call = CallOptions {
         timeout: Some(Duration::from_secs(3600)),
         priority: Priority::High,

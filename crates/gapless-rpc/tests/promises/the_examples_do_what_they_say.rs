@@ -27,12 +27,12 @@ fn output_in(runtime_directory: &Path, example: &str, domain: Option<&Path>) -> 
 }
 
 #[test]
-fn a_calculator_adds_and_refuses() {
+fn calculator_adds_and_refuses() {
     assert_eq!(output_of("calculator"), ["2 + 40 = 42", "7 / 0: nothing can be divided by zero"]);
 }
 
 #[test]
-fn a_gateway_joins_what_came_in_time() {
+fn gateway_joins_timely_replies() {
     let said = ["9 of 10 shops answered in time; too late: [7]", "shop 1 is the cheapest: 106"];
     assert_eq!(output_of("gateway"), said);
 }

@@ -38,7 +38,7 @@ fn full_route_spills_to_disk() {
 }
 
 #[test]
-fn without_it_a_full_route_is_busy() {
+fn no_overflow_is_busy() {
     let domain = Domain::in_process("test");
     let route = domain.serve("numbers").queue_max(16).handle(|number: u64, _context| Ok(number)).unwrap();
     let caller = domain.caller_with::<u64, u64>("numbers", CallerOptions::default()).unwrap();

@@ -31,7 +31,7 @@ fn cancelled_call_never_begins() {
 }
 
 #[test]
-fn handler_sees_late_cancellation() {
+fn handler_sees_cancellation() {
     let route = route();
     let mut worker = route.worker().unwrap();
     let called = call(&route, 1);
@@ -73,7 +73,7 @@ fn only_the_last_waker_is_woken() {
 }
 
 #[test]
-fn dropped_future_drops_its_waker() {
+fn dropped_call_drops_its_waker() {
     let route = route();
     let count = Arc::new(WakeCount::default());
     let mut called = route.call(1, Offer::default().with_timeout(Duration::from_secs(3600))).unwrap();
@@ -84,7 +84,7 @@ fn dropped_future_drops_its_waker() {
 }
 
 #[test]
-fn timeout_reports_whether_it_began() {
+fn timeout_tells_if_it_began() {
     let route = route();
     let mut worker = route.worker().unwrap();
     for begins in [false, true] {
@@ -102,7 +102,7 @@ fn timeout_reports_whether_it_began() {
 }
 
 #[test]
-fn expired_request_does_not_begin() {
+fn expired_request_never_begins() {
     let route = route();
     let mut worker = route.worker().unwrap();
     let late = Offer::default().with_deadline(monotonic_ns(), Duration::from_millis(1));
@@ -115,7 +115,7 @@ fn expired_request_does_not_begin() {
 }
 
 #[test]
-fn a_futures_time_ends_by_itself() {
+fn unpolled_future_times_out() {
     let route = route();
     let mut worker = route.worker().unwrap();
     for begins in [false, true] {
@@ -162,7 +162,7 @@ fn callback_runs_once() {
 }
 
 #[test]
-fn ended_calls_leave_no_deadline() {
+fn ended_call_keeps_no_deadline() {
     let deadlines = Arc::new(Deadlines::new(|| {}));
     let options = LocalOptions { deadlines: Arc::clone(&deadlines), ..LocalOptions::default() };
     let route = Route::new("test", options).unwrap();
@@ -185,7 +185,7 @@ fn ended_calls_leave_no_deadline() {
 }
 
 #[test]
-fn the_context_says_what_travelled() {
+fn context_has_the_attributes() {
     let route = route();
     let mut worker = route.worker().unwrap();
     let options = crate::options::CallOptions {
@@ -205,7 +205,7 @@ fn the_context_says_what_travelled() {
 
 /// When a worker begins and a caller gives up, exactly one is first, and both know which.
 #[test]
-fn both_sides_agree_whether_it_began() {
+fn cancel_races_with_begin() {
     let mut random = Random::seeded();
     let route = route();
     let begun = Arc::new(AtomicUsize::new(0));
@@ -240,7 +240,7 @@ fn both_sides_agree_whether_it_began() {
 
 /// Deadlines that coincide with answers: one outcome each, and never a hang.
 #[test]
-fn answer_and_timeout_race_has_one_end() {
+fn answer_races_with_timeout() {
     let mut random = Random::seeded();
     let route = route();
     let serving: Vec<_> = (0..2).map(|_| serve(&route, plus_one)).collect();

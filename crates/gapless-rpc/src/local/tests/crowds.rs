@@ -6,7 +6,7 @@ use gapless_testkit::random::Random;
 use std::time::Duration;
 
 #[test]
-fn thousands_of_tasks_call_each_other() {
+fn thousands_of_tasks_call() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let route = route();
     for _ in 0..3_000 {

@@ -7,7 +7,7 @@ use std::future::Future;
 use std::time::Duration;
 
 #[test]
-fn worker_survives_handler_panic() {
+fn worker_survives_a_panic() {
     let route = route();
     let serving = serve(&route, |request, _| {
         assert!(request % 2 == 0, "{request} is odd");
@@ -84,7 +84,7 @@ fn refusal_carries_its_code() {
 
 /// Begun calls end as unknown, queued ones as not begun, and none hangs.
 #[test]
-fn dropped_executor_ends_its_calls() {
+fn dropped_executor_ends_calls() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let route = route();
     for _ in 0..10 {

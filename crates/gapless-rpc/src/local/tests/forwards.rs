@@ -61,7 +61,7 @@ fn circular_forward_ends() {
 }
 
 #[test]
-fn forward_to_nowhere_is_unknown() {
+fn missing_target_is_unknown() {
     let routes = routes(&["front", "back"]);
     let front = serve(&get(&routes, "front"), |_, context| Err(context.forward("nowhere")));
     assert!(matches!(call(&get(&routes, "front"), 1).wait(Waiting::Park), Err(CallError::Unknown { .. })));

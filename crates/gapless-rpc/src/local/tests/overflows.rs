@@ -121,7 +121,7 @@ fn overflow_keeps_order() {
 }
 
 #[test]
-fn full_disk_is_busy_with_reason() {
+fn full_disk_is_busy() {
     let (route, _disk) = overflowing(1, 2);
     (0..3).for_each(|request| route.send(Number(request), Offer::default()).unwrap());
     let reason = |request| route.send(Number(request), Offer::default()).unwrap_err().error.to_string();
@@ -186,7 +186,7 @@ fn panicking_request_has_not_begun() {
 }
 
 #[test]
-fn loss_callback_may_call_the_route() {
+fn loss_callback_may_call() {
     let (route, disk) = overflowing(1, 100);
     let calls: Vec<_> = (0..3).map(|request| call(&route, request)).collect();
     disk.0.lock().unwrap().queues[Priority::Normal as usize][0].pop();

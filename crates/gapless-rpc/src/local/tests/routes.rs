@@ -44,7 +44,7 @@ fn full_class_is_busy() {
 }
 
 #[test]
-fn what_was_cancelled_makes_room() {
+fn cancelled_request_frees_room() {
     let route = limited(64);
     for _ in 0..3 {
         let calls: Vec<_> = (0..64).map(|request| call(&route, request)).collect();
@@ -74,7 +74,7 @@ fn invalid_options_are_refused() {
 }
 
 #[test]
-fn resumed_route_serves_its_queue() {
+fn resume_serves_the_queue() {
     let route = route();
     let serving: Vec<_> = (0..3).map(|_| serve(&route, plus_one)).collect();
     assert_eq!(call(&route, 1).wait(Waiting::Park), Ok(2));
@@ -90,7 +90,7 @@ fn resumed_route_serves_its_queue() {
 }
 
 #[test]
-fn drain_serves_only_queued_requests() {
+fn drain_serves_the_queue() {
     let route = route();
     // Keeps the route open until all requests are queued, because it ends with the last worker.
     let staying = route.worker();
@@ -138,7 +138,7 @@ fn draining_under_load_loses_nothing() {
 }
 
 #[test]
-fn withdraw_ends_queued_requests() {
+fn withdrawal_ends_the_queue() {
     let route = route();
     let mut worker = route.worker().unwrap();
     let begun = call(&route, 1);
@@ -156,7 +156,7 @@ fn withdraw_ends_queued_requests() {
 }
 
 #[test]
-fn dropped_route_ends_queued_requests() {
+fn drop_ends_the_queue() {
     let route = route();
     let called = call(&route, 1);
     drop(route);
@@ -199,7 +199,7 @@ fn absent_worker_holds_up_no_request() {
 }
 
 #[test]
-fn task_lingers_before_it_sleeps() {
+fn task_lingers_before_sleep() {
     let route = route();
     let mut worker = route.worker().unwrap();
     let count = Arc::new(WakeCount::default());

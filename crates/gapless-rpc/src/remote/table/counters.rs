@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_one_route_are_summed() {
+    fn files_of_a_route_are_summed() {
         let of = |label: &str, value| (label.to_owned(), value);
         let both = [of(OFFERED, 3), of(OFFERED, 4), of("call.from_ns.1024", 1), of("call.from_ns.128", 9)];
         let seen = CallStatistics::of(&both);

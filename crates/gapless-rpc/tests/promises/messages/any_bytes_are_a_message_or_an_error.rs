@@ -82,7 +82,7 @@ fn claimed_length_allocates_nothing() {
 }
 
 #[test]
-fn errors_name_type_and_position() {
+fn errors_name_the_position() {
     let error = |bytes: &[u8]| Kind::decode(bytes).unwrap_err().to_string();
     assert_eq!(error(&[9]), "Kind: invalid value: integer `9`, expected variant index 0 <= i < 4, at byte 1 of 1");
     assert_eq!(error(&[]), "Kind: a number takes 1 bytes, 0 are left, at byte 0 of 0");

@@ -61,7 +61,7 @@ fn at_any_depth() {
 }
 
 #[test]
-fn fingerprints_stay_as_they_are() {
+fn fingerprints_are_stable() {
     // Programs of other builds compare these numbers: they must not depend on the compiler or our own code.
     assert_eq!(as_it_is::Order::fingerprint(), gapless_rpc::message::shape::fingerprint(&as_it_is::Order::shape()));
     assert_eq!(format!("{:016x}", as_it_is::Order::fingerprint()), "2ae4ecd09073676f");

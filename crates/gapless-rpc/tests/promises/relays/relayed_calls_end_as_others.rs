@@ -35,7 +35,7 @@ fn handle(number: u64, context: &CallContext) -> Result<u64, Rejection> {
 }
 
 #[test]
-fn every_end_of_a_handler_comes_back() {
+fn handler_ends_are_relayed() {
     let domains = Domains::open();
     let _served = domains.server.serve(ROUTE).handle(handle).unwrap();
     let other = |number: u64, context: &CallContext| Ok(number + u64::from(context.hops()));
@@ -72,7 +72,7 @@ fn a_send_is_handled_once() {
 }
 
 #[test]
-fn a_call_given_up_is_cancelled_there() {
+fn cancellation_is_relayed() {
     let domains = Domains::open();
     let ((tell, told), (release, released)) = (channel(), channel::<()>());
     let released = Mutex::new(released);
@@ -121,7 +121,7 @@ fn described<M: Message>() -> TypeDescription {
 }
 
 #[test]
-fn two_versions_understand_each_other() {
+fn versions_are_converted() {
     let domains = Domains::open();
     let echo = |order: Order, _: &CallContext| Ok(order);
     let _new = domains.server.serve("new").handle(echo).unwrap();
@@ -162,7 +162,7 @@ fn instance_refuses_other_types() {
 }
 
 #[test]
-fn a_payload_of_16_mib_goes_through() {
+fn payload_of_16_mib_is_relayed() {
     const LENGTH_MAX: usize = 16 << 20;
     let domains = Domains::open();
     let echo = |mut bytes: Vec<u8>, _: &CallContext| {
@@ -181,7 +181,7 @@ fn a_payload_of_16_mib_goes_through() {
 }
 
 #[test]
-fn a_route_gone_elsewhere_is_no_route() {
+fn route_gone_far_is_no_route() {
     let domains = Domains::open();
     let _carrier = Carrier::start(domains.near.relay(ROUTE).open().unwrap(), &domains.far);
     let relayed = caller::<u64, u64>(&domains.client, ROUTE);
@@ -253,7 +253,7 @@ fn lost(relay_loses: impl Fn(gapless_rpc::relay::RelayedRequest), retry: Retry) 
 }
 
 #[test]
-fn a_lost_request_is_offered_again() {
+fn lost_request_is_retried() {
     let (route, attempts) = (|| ROUTE.to_owned(), 1);
     let begun = |mut request: gapless_rpc::relay::RelayedRequest| assert!(request.begin());
     let gone = "the relay that had it has given it up".to_owned();

@@ -32,7 +32,7 @@ fn seen(context: &CallContext) -> (Headers, TraceContext, u64, u8, u8, bool) {
 }
 
 #[test]
-fn every_word_of_a_caller_arrives() {
+fn all_attributes_arrive() {
     let domains = Domains::open();
     let contexts = Arc::<Mutex<Vec<_>>>::default();
     let told = Arc::clone(&contexts);
@@ -193,7 +193,7 @@ fn json_stays_json() {
 }
 
 #[test]
-fn a_relay_is_refused_with_the_reason() {
+fn relay_refusal_has_a_reason() {
     let domains = Domains::open();
     let relay = |domain: &Domain, route: &str| domain.relay(route).open().map(drop);
     assert!(matches!(relay(&domains.near, "no name"), Err(RpcError::RouteName(_))));

@@ -40,7 +40,7 @@ fn relay(from: &Domain, to: &Domain, count: usize) -> Relay {
 }
 
 #[test]
-fn copies_here_come_before_a_relay() {
+fn local_instances_come_first() {
     let domains = Domains::open();
     let _far = serve(&domains.server, "far");
     let carrier = Carrier::start(relay(&domains.near, &domains.far, 1), &domains.far);
@@ -131,7 +131,7 @@ fn domains_agree_on_key_ownership() {
 }
 
 #[test]
-fn a_broadcast_reaches_every_instance() {
+fn broadcast_reaches_all() {
     let domains = Domains::open();
     let (far, near) = (domains.far_member(), domains.near_member());
     let copies = [serve(&domains.server, "one"), serve(&far, "two")];
