@@ -62,7 +62,6 @@ impl Sleepers {
     }
 }
 
-/// Result of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rung {
     /// All sleepers have been woken by other rings.

@@ -16,13 +16,11 @@ use crate::sync::{AtomicU64, Ordering};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimState {
-    /// The slot holds no request.
     Free = 0,
     /// Any instance, or the target, may take it.
     Offered = 1,
     /// An instance has taken it and its handler has not begun.
     Claimed = 2,
-    /// The handler has begun.
     Begun = 3,
     /// The reply is in the slot.
     Answered = 4,
@@ -52,7 +50,6 @@ const SPINS_FLAG: u64 = 1 << 7;
 const HOLDER_SHIFT: u32 = 8;
 const GENERATION_SHIFT: u32 = 32;
 
-/// Greatest number of an instance.
 pub const COPY_NUMBER_MAX: u32 = (1 << 24) - 1;
 
 /// Snapshot of a claim word. Another process may have written anything: an undefined state reads as [`None`].
@@ -156,7 +153,6 @@ impl Withdrawal {
     }
 }
 
-/// Access to one claim word.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim<'a>(&'a AtomicU64);
 

@@ -220,7 +220,6 @@ impl Drop for GatingCursor {
     }
 }
 
-/// Result of a read by a [`FreeCursor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FreeRead {
     /// Copied the next frame: its length in bytes, without padding. For several frames, their total with padding.

@@ -26,7 +26,6 @@
 //! Positions are bytes since the start, never wrap, and map to `position % capacity`. Index slot `sequence % slots`
 //! holds the position of that sequence's frame, or [`NOWHERE`] if it was truncated.
 
-/// Length of the header page.
 pub const HEADER_LENGTH: usize = 4096;
 /// `GAPLESS` and the version of this layout.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GAPLESS\x01");
@@ -52,7 +51,6 @@ pub const FRAME_LENGTH_MAX_WORD: usize = 7;
 pub const TAIL_WORD: usize = 128 / 8;
 /// Sequence that belongs to [`TAIL_WORD`].
 pub const TAIL_SEQUENCE_WORD: usize = 136 / 8;
-/// Released position.
 pub const RELEASED_WORD: usize = 256 / 8;
 /// Sequence that belongs to [`RELEASED_WORD`].
 pub const RELEASED_SEQUENCE_WORD: usize = 264 / 8;
@@ -67,7 +65,6 @@ pub const CLOSED_WORD: usize = 768 / 8;
 /// First note of the reader.
 pub const NOTES_WORD: usize = 896 / 8;
 pub const NOTES: usize = 8;
-/// Number of header words in use.
 pub const HEADER_WORDS: usize = NOTES_WORD + NOTES;
 
 /// Least capacity of a mapping, bytes: one page.

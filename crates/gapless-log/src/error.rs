@@ -17,7 +17,6 @@ pub enum LogError {
         /// Greatest allowed value: half of the capacity, and at most the limit of the frame layout.
         max: usize,
     },
-    /// The operating system refused.
     #[error("{action}: {source}")]
     System {
         /// Attempted action, with the path where there is one.
@@ -62,9 +61,5 @@ pub enum LogError {
     },
     /// A truncation would cut released frames.
     #[error("cannot truncate after sequence {sequence}: {released_sequence} is released already")]
-    TruncatesReleased {
-        /// Requested sequence.
-        sequence: u64,
-        released_sequence: u64,
-    },
+    TruncatesReleased { sequence: u64, released_sequence: u64 },
 }

@@ -8,7 +8,6 @@ use crate::LogError;
 use crate::descriptor as d;
 use crate::sync::{AtomicU64, Ordering};
 
-/// Backing of a mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemoryKind {
     /// This process only (including forked children and threads).

@@ -447,7 +447,6 @@ impl RingReader {
         self.memory.header_word(d::CLOSED_WORD).load(Ordering::Acquire) & WRITER_CLOSED != 0
     }
 
-    /// Stream and incarnation of the ring.
     #[must_use]
     pub fn identity(&self) -> StreamIdentity {
         let word = |number| self.memory.header_word(number).load(Ordering::Relaxed);

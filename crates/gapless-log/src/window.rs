@@ -34,7 +34,6 @@ impl StreamIdentity {
     }
 }
 
-/// Options of a new window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowOptions {
     pub memory: MemoryKind,

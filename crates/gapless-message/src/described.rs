@@ -52,6 +52,7 @@ impl std::hash::Hash for Functions {
 }
 
 impl TypeKey {
+    /// Key of a message.
     #[must_use]
     pub fn of<M: Message>() -> Self {
         Self {

@@ -8,6 +8,7 @@ pub struct Headers(Vec<(String, Vec<u8>)>);
 pub const HEADERS_LENGTH_MAX: usize = 16 << 10;
 
 impl Headers {
+    /// Appends a header.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
         self.0.push((name.into(), value.into()));
@@ -28,10 +29,12 @@ impl Headers {
         self.iter().find(|(each, _)| *each == name).map(|(_, value)| value)
     }
 
+    /// All headers, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_slice()))
     }
 
+    /// Reports whether there are no headers.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()

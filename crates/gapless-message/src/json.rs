@@ -31,7 +31,6 @@ impl Json {
         &self.0
     }
 
-    /// Converts into the text.
     #[must_use]
     pub fn into_text(self) -> Vec<u8> {
         self.0

@@ -68,7 +68,6 @@ pub enum Encoding {
     Postcard = 1,
     /// Simple Binary Encoding.
     Sbe = 2,
-    /// Protocol buffers.
     Protobuf = 3,
     /// JSON text, for people and tools.
     Json = 4,

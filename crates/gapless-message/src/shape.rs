@@ -28,7 +28,6 @@ pub trait Shape: 'static {
     }
 }
 
-/// Text of a shape under construction.
 #[derive(Debug, Default)]
 pub struct ShapeWriter {
     line: String,

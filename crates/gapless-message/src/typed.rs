@@ -81,7 +81,6 @@ pub fn too_new<M: Message>(variant: &str, since: u32, version: u32) -> MessageEr
     ))
 }
 
-/// Error of an unsupported version.
 #[must_use]
 pub fn other_version<M: Message>(version: u32) -> MessageError {
     MessageError::other_version::<M>(version)

@@ -49,6 +49,7 @@ impl CallContext {
     }
 }
 
+/// Future of [`CallContext::cancelled`].
 #[must_use = "a future does nothing unless it is polled"]
 #[derive(Debug)]
 pub struct Cancelled {

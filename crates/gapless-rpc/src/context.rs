@@ -79,6 +79,7 @@ pub struct CallerAddress {
 }
 
 impl CallerAddress {
+    /// Process id of the caller.
     #[must_use]
     pub const fn process_id(&self) -> u32 {
         self.process_id
@@ -136,7 +137,6 @@ pub(crate) trait RemoteCaller: Send + Sync + std::fmt::Debug {
     fn unwatch(&self, number: u64);
 }
 
-/// Source of a call's cancellation.
 #[derive(Clone, Debug)]
 pub(crate) enum Cancellation {
     /// A one-way request is never cancelled.
@@ -196,7 +196,6 @@ pub struct CallContext {
 }
 
 impl CallContext {
-    /// Attributes of the call for its span.
     #[cfg(not(loom))]
     pub(crate) fn served(&self) -> ServedCall<'_> {
         ServedCall {
@@ -210,11 +209,13 @@ impl CallContext {
         }
     }
 
+    /// Name of the served route.
     #[must_use]
     pub fn route(&self) -> &str {
         &self.route
     }
 
+    /// Identity of the calling process.
     #[must_use]
     pub fn caller(&self) -> &CallerIdentity {
         &self.caller
@@ -259,6 +260,7 @@ impl CallContext {
         self.key
     }
 
+    /// Headers of the request.
     #[must_use]
     pub const fn headers(&self) -> &Headers {
         &self.headers
@@ -270,6 +272,7 @@ impl CallContext {
         &self.trace
     }
 
+    /// Number of times the request was forwarded.
     #[must_use]
     pub const fn hops(&self) -> u8 {
         self.hops

@@ -6,6 +6,7 @@ use gapless_overflow::OptionsError;
 #[cfg(not(loom))]
 use gapless_registry::RegistryError;
 
+/// Error of a domain, a route or the machine.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RpcError {
@@ -24,10 +25,8 @@ pub enum RpcError {
         /// Expected and found.
         reason: String,
     },
-    /// This process serves the route already.
     #[error("this process serves the route {route} already")]
     Served { route: String },
-    /// The operating system refused.
     #[error("{action}: {source}")]
     System {
         /// Attempted action, with the path where there is one.

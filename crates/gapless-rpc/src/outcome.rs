@@ -19,11 +19,7 @@ pub enum CallError {
     },
     /// No room for another call: in the table's slots, the queue, or the overflow.
     #[error("{}: {reason}", no_room(.route))]
-    Busy {
-        route: String,
-        /// Limit that was reached.
-        reason: String,
-    },
+    Busy { route: String, reason: String },
     /// The request was lost before a handler had begun: a retry is safe.
     #[error("the call of {route} was lost before its handler began, after {}: {reason}", attempts_in_words(.attempts))]
     NotBegun { route: String, attempts: u32, reason: String },
@@ -34,7 +30,6 @@ pub enum CallError {
     /// The handler or an interceptor refused. With code 0 and a text, also this library, for an invalid forward.
     #[error("the call of {route} was {refusal}")]
     Refused { route: String, refusal: Refusal },
-    /// No reply before the timeout.
     #[error("no reply from {route} within {} ms; {}", .after.as_millis(), how_far(*.begun, .not_taken_by))]
     TimedOut {
         route: String,
@@ -87,9 +82,7 @@ pub enum CallError {
         /// Name of the route.
         route: String,
         process_id: u32,
-        /// Version of this process.
         own: u16,
-        /// Version of the other process.
         found: u16,
     },
     /// Instances cannot be discovered: the domain's directory cannot be read or watched, or a process does not announce

@@ -53,7 +53,6 @@ impl Shown {
     }
 }
 
-/// Counters of one route under construction.
 pub(crate) struct RouteCounters<'a> {
     counters: Counters,
     side: Side,

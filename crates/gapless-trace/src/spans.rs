@@ -10,7 +10,6 @@ use std::fmt;
 use tracing::field::{Empty, display};
 use tracing::{Dispatch, Id, Level, Span, dispatcher};
 
-/// Outcome of a handler that has panicked.
 pub const PANICKED: &str = "panicked";
 
 /// Service `a/b` and method `c` of a route `a/b/c`, as OpenTelemetry names them.
@@ -222,7 +221,6 @@ impl ServedSpan {
         self.current.clone().enter(handle)
     }
 
-    /// Ends the span with the handler's outcome.
     #[inline]
     pub fn end(self, outcome: &'static str) {
         if !self.span.is_disabled() {

@@ -31,7 +31,6 @@ pub struct CopySide {
     targeted_heads: [AtomicU64; CLASSES],
 }
 
-/// A request that this instance has claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     pub slot: u32,

@@ -13,7 +13,6 @@ pub const SLOTS_MAX: u32 = 4096;
 pub const PAYLOAD_LENGTH_MAX: usize = 16 << 20;
 /// Room for the user headers of a request, in addition to its payload, bytes.
 pub const HEADERS_ROOM: usize = if cfg!(loom) { 0 } else { 64 << 10 };
-/// Length of a request's header, bytes.
 pub const REQUEST_HEADER_LENGTH: usize = 128;
 
 /// First word of a request region.
@@ -62,7 +61,6 @@ pub(super) const fn latest_entry(word: u64, position: u64) -> Option<(u32, u32)>
 const LATEST_POSITION_MASK: u64 = (1 << 20) - 1;
 const _: () = assert!(SLOTS_MAX == 1 << 12, "a slot has 12 bits in a latest word");
 
-/// Greatest status of a reply.
 pub const STATUS_MAX: u32 = (1 << STATUS_BITS) - 1;
 const STATUS_BITS: u32 = 7;
 const _: () = assert!(PAYLOAD_LENGTH_MAX < 1 << (32 - STATUS_BITS), "a length has 25 bits in a notice");
@@ -158,7 +156,6 @@ impl CallTableShape {
         self.requests() + slot as usize * self.request_stride()
     }
 
-    /// Length of the request region, bytes.
     #[must_use]
     pub const fn request_region_length(&self) -> usize {
         self.request(self.slots)
@@ -180,7 +177,6 @@ impl CallTableShape {
         self.reply_notice(slot) + REPLY_NOTICE_LENGTH
     }
 
-    /// Length of the claim region, bytes.
     #[must_use]
     pub const fn claim_region_length(&self) -> usize {
         self.reply_notice(self.slots)

@@ -18,7 +18,6 @@ const IDLE_LOOKS_MAX: u32 = 256;
 pub struct Turns {
     /// Active callers, in the order of their turns.
     active: Vec<Active>,
-    /// Whether each caller is active.
     is_active: Vec<bool>,
     next_active: usize,
     /// First caller of the next stripe.
@@ -40,7 +39,6 @@ struct Active {
 pub struct Turn {
     pub caller: usize,
     pub class: usize,
-    /// Index among the active.
     place: usize,
 }
 

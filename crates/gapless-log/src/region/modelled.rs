@@ -28,7 +28,6 @@ impl Region {
         self.words.len() * 8
     }
 
-    /// The word at byte `offset`.
     #[must_use]
     pub fn word(&self, offset: usize) -> &AtomicU64 {
         &self.words[offset / 8]

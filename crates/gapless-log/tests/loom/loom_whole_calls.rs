@@ -68,7 +68,6 @@ struct Process {
     begun: std::sync::Mutex<Vec<(Ticket, u32)>>,
 }
 
-/// State under its lock.
 struct State {
     rings: OfferRings,
     free: Vec<Ticket>,

@@ -198,7 +198,6 @@ fn sound_memories(seals: SealFlags) -> [OwnedFd; 2] {
     })
 }
 
-/// Opens the ring's ends and the window.
 fn open_all([ring, window]: [OwnedFd; 2]) -> [Result<(), LogError>; 3] {
     [
         RingReader::open(ring.try_clone().unwrap()).map(drop),

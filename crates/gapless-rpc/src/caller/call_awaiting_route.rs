@@ -82,7 +82,6 @@ impl<Request: Message> CallAwaitingRoute<Request> {
         }
     }
 
-    /// Tries the route in this process.
     fn look_here<Reply: Message>(&mut self) -> Option<Found<Reply>> {
         let local = match self.routes.get::<Request, Reply>(&self.route) {
             Ok(local) => local?,

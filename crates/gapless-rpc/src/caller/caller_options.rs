@@ -13,10 +13,10 @@ pub enum Reach {
     Nearest,
     /// This process only: nothing is encoded.
     ThisProcess,
-    /// Other processes only.
     OtherProcesses,
 }
 
+/// Options of a caller.
 #[derive(Clone, Default)]
 pub struct CallerOptions {
     /// Default options of its calls: timeout, headers, retries and so on. Options given to

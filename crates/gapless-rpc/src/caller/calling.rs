@@ -166,6 +166,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self
     }
 
+    /// Name of the route.
     #[must_use]
     pub fn route(&self) -> &str {
         &self.shared.key.route

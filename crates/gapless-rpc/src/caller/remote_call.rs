@@ -386,7 +386,6 @@ impl RemoteCall {
         waited
     }
 
-    /// Returns the end if it has come.
     pub(crate) fn try_end(&mut self, reply: &mut Vec<u8>) -> Option<Result<(), CallError>> {
         loop {
             match self.try_offer() {

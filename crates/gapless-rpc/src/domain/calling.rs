@@ -78,7 +78,6 @@ struct State {
     unused_look_ns: u64,
     /// Time at which the first table is offered again, ns of the monotonic clock.
     again_ns: Option<u64>,
-    /// Table of each attachment.
     attachments: HashMap<u64, u64>,
     last_attachment: u64,
     /// Routes that this process serves, by token.

@@ -12,7 +12,6 @@ use gapless_registry::{IoHandle, IoThread};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// State of a domain in this process.
 pub(super) struct Shared {
     pub(super) name: String,
     pub(super) process_name: String,

@@ -119,6 +119,7 @@ impl Domain {
         Ok(Self { shared })
     }
 
+    /// Name of the domain.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.shared.name

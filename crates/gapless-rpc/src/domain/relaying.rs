@@ -27,7 +27,6 @@ pub(crate) struct OfferedRelay {
     domain: Arc<Shared>,
     control: Arc<RouteControl>,
     served: Arc<ServedCallers>,
-    /// Token of the route's eventfd.
     token: u64,
     counters: Arc<CopyCounters>,
     description: Mutex<RouteDescription>,

@@ -30,7 +30,6 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
-/// Limit of workers per instance.
 const WORKERS_MAX: usize = 4096;
 
 /// Processes that may call a route.
@@ -41,7 +40,6 @@ pub enum ServeReach {
     Everyone,
     /// This process only: nothing is encoded.
     ThisProcess,
-    /// Other processes only.
     OtherProcesses,
 }
 
@@ -123,6 +121,7 @@ impl RouteBuilder {
         self
     }
 
+    /// Adds a name and a value to the route's metadata.
     pub fn metadata(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.metadata.push((name.into(), value.into()));
         self
@@ -440,7 +439,6 @@ fn start_local_worker<Request: Message, Reply: Message>(
     std::thread::Builder::new().name(format!("gapless-local-{number}")).spawn(run).map(Some)
 }
 
-/// Description of an instance, as JSON.
 pub(super) fn info_of(route: &RouteDescription) -> String {
     let metadata: serde_json::Map<String, serde_json::Value> =
         route.metadata.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();

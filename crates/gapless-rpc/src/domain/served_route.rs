@@ -14,7 +14,6 @@ use std::thread::JoinHandle;
 /// The half that other processes call.
 pub(super) struct Remote {
     pub(super) served: Arc<ServedCallers>,
-    /// Token of the route's eventfd.
     pub(super) token: Option<u64>,
     pub(super) workers: Mutex<Option<Workers>>,
     pub(super) living: Arc<Living>,
@@ -59,6 +58,7 @@ impl ServedRoute {
         }
     }
 
+    /// Name of the route.
     #[must_use]
     pub fn route(&self) -> &str {
         self.control.route()
@@ -71,6 +71,7 @@ impl ServedRoute {
         !self.is_of_parent() && self.control.is_served()
     }
 
+    /// Statistics of this instance.
     #[must_use]
     pub fn statistics(&self) -> CopyStatistics {
         self.counters.statistics()

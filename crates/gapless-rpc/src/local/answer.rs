@@ -50,7 +50,6 @@ pub struct Forwarding<Request, Reply> {
     pub hook: Arc<ForwardHook<Request, Reply>>,
 }
 
-/// Type of [`Forwarding::hook`].
 pub type ForwardHook<Request, Reply> = dyn Fn(Forwarded<Request, Reply>) + Send + Sync;
 
 impl<Request, Reply> Clone for Forwarding<Request, Reply> {
@@ -181,7 +180,6 @@ impl<Request, Reply> Answer<Request, Reply> {
         self.end(Ok(reply));
     }
 
-    /// Answers with the result of a handler.
     pub fn settle(mut self, result: Result<Reply, Rejection>) {
         match result {
             Ok(reply) => self.end(Ok(reply)),
@@ -223,7 +221,6 @@ impl<Request, Reply> Answer<Request, Reply> {
         self.end(Err(CallError::CannotForward { route, reason }));
     }
 
-    /// Answers that the handler panicked.
     pub fn panicked(self, panic: &(dyn Any + Send)) {
         let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         let reason = text.unwrap_or("with something that is no text").to_owned();

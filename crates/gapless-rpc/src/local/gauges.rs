@@ -6,14 +6,12 @@ use std::sync::Arc;
 /// Length of a route's queue, set under the queue's lock, and count of its expired requests.
 #[derive(Debug)]
 pub struct QueueGauges {
-    /// Requests queued in memory.
     pub queued: SharedCounter,
     pub on_disk: SharedCounter,
     /// Total requests that went into the overflow.
     pub overflowed: SharedCounter,
     /// Requests whose deadline had passed when a worker took them.
     pub too_late: SharedCounter,
-    /// Writer of the counter files.
     pub writer: Arc<CountersWriter>,
 }
 

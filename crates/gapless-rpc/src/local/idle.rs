@@ -20,7 +20,6 @@ use std::task::Waker;
 pub(super) enum Sleeper {
     /// Parked by `std::thread::park`.
     Thread(Thread),
-    /// A task of any executor.
     Task(Waker),
 }
 

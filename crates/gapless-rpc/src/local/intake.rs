@@ -39,7 +39,6 @@ pub enum QueueState {
     Withdrawn,
 }
 
-/// Result of a worker's look.
 pub(super) enum Found<Work> {
     Work(Work),
     Nothing,

@@ -69,12 +69,14 @@ impl Offer {
         self
     }
 
+    /// Sets the class.
     #[must_use]
     pub const fn with_priority(mut self, priority: Priority) -> Self {
         self.priority = priority;
         self
     }
 
+    /// Sets the number of the attempt, from 1.
     #[must_use]
     pub const fn with_attempt(mut self, attempt: u8) -> Self {
         self.attempt = attempt;

@@ -21,7 +21,6 @@ pub trait Overflow<Request>: Send {
     fn pop(&mut self, class: Priority) -> PoppedRequest<Request>;
 }
 
-/// Result of [`Overflow::pop`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum PoppedRequest<Request> {
     Request(Request),

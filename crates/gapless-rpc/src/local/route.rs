@@ -143,6 +143,7 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
         })
     }
 
+    /// Name of the route.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.origin.route
@@ -204,16 +205,19 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
 }
 
 impl<Request, Reply> LocalRoute<Request, Reply> {
+    /// State of the queue.
     #[must_use]
     pub fn state(&self) -> QueueState {
         self.intake.state()
     }
 
+    /// Number of requests in memory and in the overflow.
     #[must_use]
     pub fn queued(&self) -> (usize, usize) {
         self.intake.queued()
     }
 
+    /// Number of workers, and of idle ones.
     #[must_use]
     pub fn workers(&self) -> (usize, usize) {
         self.intake.workers()

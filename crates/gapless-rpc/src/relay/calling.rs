@@ -69,6 +69,7 @@ impl Domain {
 }
 
 impl RelayedCaller {
+    /// Name of the route.
     #[must_use]
     pub fn route(&self) -> &str {
         self.caller.route()

@@ -49,6 +49,7 @@ impl RelayBuilder {
         self
     }
 
+    /// Adds a name and a value to the route's metadata.
     pub fn metadata(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.description.metadata.push((name.into(), value.into()));
         self
@@ -90,6 +91,7 @@ pub struct Relay {
 }
 
 impl Relay {
+    /// Name of the route.
     #[must_use]
     pub fn route(&self) -> &str {
         self.offered.route()
@@ -171,6 +173,7 @@ impl Relay {
         if self.offered.is_here() { self.offered.served().callers() } else { 0 }
     }
 
+    /// Counters of the relay.
     #[must_use]
     pub fn statistics(&self) -> CopyStatistics {
         self.offered.counters().statistics()

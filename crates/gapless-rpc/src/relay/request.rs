@@ -92,6 +92,7 @@ impl RelayedRequest {
         })
     }
 
+    /// Name of the route.
     #[must_use]
     pub const fn route(&self) -> &Arc<str> {
         &self.route
@@ -109,6 +110,7 @@ impl RelayedRequest {
         std::mem::take(&mut self.payload)
     }
 
+    /// Headers of the request.
     #[must_use]
     pub const fn headers(&self) -> &Headers {
         &self.headers
@@ -120,11 +122,13 @@ impl RelayedRequest {
         &self.trace
     }
 
+    /// Affinity key of the call.
     #[must_use]
     pub fn key(&self) -> Option<u64> {
         key_of(&self.header)
     }
 
+    /// Class of the request.
     #[must_use]
     pub fn priority(&self) -> Priority {
         // Checked when the request was read from its slot.
@@ -144,6 +148,7 @@ impl RelayedRequest {
         self.header.attempt
     }
 
+    /// Number of forwards so far.
     #[must_use]
     pub const fn hops(&self) -> u8 {
         self.header.hops
@@ -174,6 +179,7 @@ impl RelayedRequest {
         &self.caller.types.1
     }
 
+    /// Identity of the calling process.
     #[must_use]
     pub fn caller(&self) -> &CallerIdentity {
         &self.caller.identity

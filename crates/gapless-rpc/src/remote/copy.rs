@@ -163,7 +163,6 @@ impl ServedCallers {
         self.state.load(Ordering::Relaxed) == ENDED
     }
 
-    /// State to announce to callers.
     pub(crate) fn state(&self) -> RouteState {
         match self.state.load(Ordering::Relaxed) {
             OPEN => RouteState::Open,
@@ -178,7 +177,6 @@ impl ServedCallers {
         &self.eventfd
     }
 
-    /// Handles a write of its eventfd.
     pub(crate) fn rung(&self) {
         self.wake_rung_tasks();
         self.watching.look();

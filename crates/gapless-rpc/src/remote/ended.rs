@@ -194,7 +194,6 @@ pub fn ended_again(body: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// One error of each kind.
     fn errors() -> Vec<CallError> {
         let (route, reason, attempts) = (|| "route".to_owned(), || "zu spät".to_owned(), 258);
         let refusal = Refusal { code: 7, text: reason(), payload: vec![1, 2, 3] };

@@ -43,7 +43,6 @@ impl Watching {
         changed
     }
 
-    /// Wakes handlers whose calls were withdrawn.
     pub(crate) fn look(&self) {
         let is_over = |waiting: &mut WatchingHandler| waiting.table.is_withdrawn(waiting.taken);
         let over: Vec<_> = self.change(|waiting| waiting.extract_if(.., is_over).collect());

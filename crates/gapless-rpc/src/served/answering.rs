@@ -47,7 +47,6 @@ impl Scratch {
         }
     }
 
-    /// Drops large buffers after a request.
     pub(crate) fn trim(&mut self) {
         for buffer in [&mut self.user_headers, &mut self.payload, &mut self.reply] {
             if buffer.capacity() > BYTES_KEPT_MAX {

@@ -123,7 +123,6 @@ impl CopyCounters {
 }
 
 impl CopyStatistics {
-    /// Statistics from an instance's counters.
     pub(crate) fn of(counters: &Read) -> Self {
         let of = |label: &str| value(counters, label);
         let status = |status: Status| of(OUTCOMES[status as usize]);
@@ -151,6 +150,7 @@ impl CopyStatistics {
         }
     }
 
+    /// Names and values.
     #[must_use]
     pub fn values(&self) -> [(&'static str, u64); 16] {
         [
@@ -173,6 +173,7 @@ impl CopyStatistics {
         ]
     }
 
+    /// The statistics as a JSON object.
     #[must_use]
     pub fn to_json(&self) -> String {
         let object: serde_json::Map<_, _> =

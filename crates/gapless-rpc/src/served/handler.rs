@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tracing::Span;
 
-/// Result of a handler.
 pub(crate) type Handled<Reply> = Result<Reply, Rejection>;
 
 type PlainHandler<Request, Reply> = dyn Fn(Request, &CallContext) -> Handled<Reply> + Send + Sync;

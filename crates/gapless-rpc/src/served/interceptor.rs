@@ -64,6 +64,7 @@ pub trait ServerInterceptor: Send + Sync {
     }
 }
 
+/// Outcome of a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HandlerOutcome<'call> {
@@ -81,7 +82,6 @@ pub enum HandlerOutcome<'call> {
 /// Interceptors, in the order in which they run.
 pub(crate) type Interceptors = Arc<[Arc<dyn ServerInterceptor>]>;
 
-/// Wraps a handler with interceptors.
 pub(crate) fn around<Request, Reply>(
     interceptors: Interceptors,
     handler: impl Fn(Request, &CallContext) -> Handled<Reply>,
@@ -96,7 +96,6 @@ pub(crate) fn around<Request, Reply>(
     }
 }
 
-/// Like `around`, for an asynchronous handler.
 pub(crate) fn around_async<Request: Send + 'static, Reply: Send + 'static, Handling>(
     interceptors: Interceptors,
     handler: impl Fn(Request, CallContext) -> Handling + Send + Sync + 'static,
@@ -127,7 +126,6 @@ where
     }
 }
 
-/// One call with its interceptors.
 struct Looked<'call> {
     interceptors: &'call [Arc<dyn ServerInterceptor>],
     context: &'call CallContext,

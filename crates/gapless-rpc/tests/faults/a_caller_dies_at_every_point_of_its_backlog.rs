@@ -19,7 +19,6 @@ const CALLER: &str = "be-a-caller-with-a-backlog";
 const KILLS_PER_POINT: u64 = 3;
 /// Requests of one caller, before the next one of its process.
 const REQUESTS: u64 = 2_000;
-/// Calls of the witness after each kill.
 const CALLS_AFTERWARDS: u64 = 200;
 
 pub fn module() -> Module {

@@ -22,12 +22,9 @@ pub const SLOTS: u32 = 16;
 
 const COPY: &str = "be-a-counted-copy";
 const CALLER: &str = "be-a-counted-caller";
-/// Tasks of each caller.
 const TASKS: u64 = 24;
-/// Threads of each caller.
 const THREADS: u64 = 2;
 
-/// Expected reply to a number.
 pub fn reply_to(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) ^ 0x5bd1_e995
 }
@@ -127,7 +124,6 @@ pub fn start_caller(domain: &Path, number: u64, count: Option<u64>, crash_point:
     Process::start(command.envs(crash_point.map(|point| ("GAPLESS_CRASH_POINT", point))))
 }
 
-/// Threads and tasks that call one route.
 pub struct Traffic {
     is_over: Arc<AtomicBool>,
     done: Arc<AtomicU64>,
@@ -137,7 +133,6 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Starts calling, with numbers from `first`.
     pub fn begin(caller: &Caller<u64, u64>, first: u64) -> Self {
         let (is_over, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
@@ -203,7 +198,6 @@ impl Traffic {
     }
 }
 
-/// Number of executions of each number.
 pub fn executions(record: &Path) -> HashMap<u64, u32> {
     let bytes = std::fs::read(record).unwrap_or_default();
     assert!(bytes.len().is_multiple_of(8), "a number is written in part");
@@ -214,7 +208,6 @@ pub fn executions(record: &Path) -> HashMap<u64, u32> {
     executions
 }
 
-/// Compares the outcomes with the executions.
 #[track_caller]
 pub fn check(ended: &[(u64, Outcome)], executions: &HashMap<u64, u32>, retry: Retry) {
     for (number, outcome) in ended {

@@ -35,7 +35,6 @@ mod first {
         JoinAloud,
         /// Answered only by a second attempt.
         JoinLate,
-        /// Forwarded to that route.
         JoinThere(String),
     }
 
@@ -164,7 +163,6 @@ fn joined(what: What, words: &[first::Word], between: &str, context: &CallContex
     Ok(words.iter().map(|word| &*word.text).collect::<Vec<_>>().join(between))
 }
 
-/// Starts an instance.
 fn come(domain: &Path, version: u32, route: &str) -> Process {
     let mut command = this_program();
     command.arg(ROLE).arg(domain).arg(version.to_string()).arg(route).stdin(Stdio::piped());
@@ -208,7 +206,6 @@ fn long() -> CallOptions {
     CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() }
 }
 
-/// The old caller and the new one.
 fn callers(domain: &Domain) -> (Caller<first::Ask, first::Told>, Caller<second::Ask, second::Told>) {
     let options = || CallerOptions { call: long(), ..CallerOptions::default() };
     (domain.caller_with("route", options()).unwrap(), domain.caller_with("route", options()).unwrap())

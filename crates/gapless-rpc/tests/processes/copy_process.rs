@@ -16,7 +16,6 @@ const ROLE: &str = "be-a-copy";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 pub enum Ask {
     Increment(u64),
-    /// Returns this many bytes.
     Bytes(u32),
     Refuse(u32),
     Panic,
@@ -30,9 +29,7 @@ pub enum Ask {
     Header(String),
     /// Calls from inside the handler; returns the remaining time there.
     Nested(String),
-    /// Returns the process id.
     Who,
-    /// Prints a line.
     Say(u64),
     /// Returns name, process and user of the caller.
     Caller,

@@ -97,12 +97,10 @@ impl SpanRecorder {
         dispatcher::set_default(&self.dispatch)
     }
 
-    /// Records this thread from now on.
     pub fn record_this_thread(&self) {
         std::mem::forget(self.here());
     }
 
-    /// Records this process from now on.
     pub fn record_this_process(&self) {
         dispatcher::set_global_default(self.dispatch.clone()).unwrap();
     }
@@ -116,7 +114,6 @@ pub fn only(spans: &[Recorded], name: &str, route: &str) -> Recorded {
     found[0].clone()
 }
 
-/// Layer that stores the spans.
 struct Recording(Spans);
 
 impl Recording {

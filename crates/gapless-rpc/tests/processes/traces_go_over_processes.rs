@@ -154,7 +154,6 @@ impl Copies {
         Self { folder, domain }
     }
 
-    /// Starts a serving process.
     fn start(&self, records: &str, routes: &[&str]) -> Process {
         let mut command = this_program();
         command.arg(ROLE).arg(self.folder.path().join("domain")).arg(records).args(routes).stdin(Stdio::piped());

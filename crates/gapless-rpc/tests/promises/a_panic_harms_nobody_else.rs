@@ -173,7 +173,6 @@ impl Interceptor for PanickingBefore {
     }
 }
 
-/// Counts calls minus ends.
 #[derive(Default)]
 struct Counting(AtomicI64);
 

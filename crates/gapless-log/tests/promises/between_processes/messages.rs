@@ -46,7 +46,6 @@ pub fn publish(writer: &mut RingWriter, message: u64) {
     }
 }
 
-/// Next expected fragment.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Progress {
     pub message: u64,

@@ -57,7 +57,6 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Starts a peer with the named memories.
     pub fn start(part: &str, place: &Place, memories: &[(&str, BorrowedFd<'_>)]) -> Self {
         let told: Vec<_> = memories.iter().map(|(name, fd)| place.tell(name, *fd)).collect();
         let mut command = this_program();
@@ -100,7 +99,6 @@ pub fn memory(number: usize) -> Memory {
     }
 }
 
-/// Memory made by another process.
 pub enum Memory {
     Shared(OwnedFd),
     File(std::path::PathBuf),

@@ -125,7 +125,6 @@ struct History {
     /// Frames consumed by each gating cursor.
     consumed: [usize; 2],
     is_settled: [bool; 2],
-    /// Total bytes ever written.
     claimed: usize,
 }
 

@@ -5,7 +5,6 @@ use super::places::Place;
 use gapless_log::{LogError, Releaser, Scope, WindowOptions, WindowWriter};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Appends, publishes and releases a frame.
 pub fn pass(writer: &mut WindowWriter, releaser: &mut Releaser, payload_length: usize, seed: u64) {
     let sequence = writer.last_sequence() + 1;
     writer.append(&frame(sequence, payload_length, seed), sequence).unwrap();

@@ -312,6 +312,7 @@ impl CallStatistics {
         }
     }
 
+    /// Names and values.
     #[must_use]
     pub fn values(&self) -> [(&'static str, u64); 23] {
         [

@@ -183,7 +183,6 @@ impl State {
         self.copies.iter().filter(|copy| copy.is_open())
     }
 
-    /// Instance that owns a key.
     pub(super) fn copy_of_key(&mut self, key: u64) -> CopyOfKey {
         self.keyed.copy_of_key(key, open_instances(&self.copies))
     }

@@ -24,7 +24,6 @@ enum Kind {
     Enum(Vec<Kind>),
 }
 
-/// A value of a type.
 #[derive(Clone, Debug, PartialEq)]
 enum Value {
     Truth(bool),
@@ -64,7 +63,6 @@ impl Kind {
         }
     }
 
-    /// Default of a missing field.
     fn default(&self) -> Value {
         match self {
             Self::Truth => Value::Truth(false),
