@@ -1,4 +1,4 @@
-//! [`Context`]: what a handler knows of its message, and what it may do.
+//! [`Context`]: a handler's view of its message, and the outputs that it may produce.
 
 use crate::outputs::{Draft, Outputs, TimerChange};
 use crate::random;
@@ -7,44 +7,45 @@ use crate::sessions::{NOTICES_UNRECEIVED_MAX, Receivers};
 use gapless_client::client::MessageType;
 use gapless_schema::{Direct, Encode, EncodeError, Encoding, schema_key};
 
-/// Where a message stands in the order, and where its handler's outputs go.
+/// Position of a message in the stream, and the destination of its handler's outputs.
 pub struct Context<'a> {
     pub(crate) outputs: &'a mut Outputs,
     pub(crate) sessions: &'a dyn Receivers,
-    /// Whether the stream belongs to others: then nobody waits for replies, and the handler publishes.
+    /// The service runs on an event stream: it publishes, and has no sessions to reply to.
     pub(crate) is_on_event_stream: bool,
     pub(crate) sequence: u64,
     pub(crate) time_ns: u64,
     pub(crate) session: u64,
     pub(crate) session_seq: u64,
     pub(crate) version: u32,
-    /// Random numbers so far.
+    /// Count of random numbers drawn so far.
     pub(crate) drawn: u64,
 }
 
-/// The longest output of a handler, bytes. The same in each stream, for ever: a handler that meets it live meets it again at
-/// each replay.
+/// Longest output of a handler, bytes. Equal in all streams and versions, so that a replay hits the limit at the same
+/// messages as the live run.
 pub const OUTPUT_LENGTH_MAX: usize = gapless_transport::link::ANSWER_LENGTH_MAX;
 
-/// Room for a direct encoder whose caller names no length, in bytes.
+/// Buffer for a direct encoder whose caller names no length, bytes.
 const DIRECT_LENGTH_MAX: usize = 4096;
 
 impl Context<'_> {
-    /// The message's place in the total order: unique, gapless, the same at every replay. A good
-    /// source of identifiers.
+    /// Returns the message's sequence: unique, without gaps, the same at every replay. A good source of identifiers.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Sequenced time in nanoseconds since the epoch: strictly rising, the same at every replay.
+    /// Returns the sequenced time, nanoseconds since the epoch: strictly rising, the same at every replay.
     #[must_use]
     pub const fn time_ns(&self) -> u64 {
         self.time_ns
     }
 
-    /// The next random number, any of the 2⁶⁴: made of where the message stands, so that it is the same on every member, at every replay and in every
-    /// later program ([`random`]). Whoever knows sequence and time can tell it: no secret is made of it.
+    /// Draws the next random number, uniform over all 2⁶⁴ values.
+    ///
+    /// It is derived from the message's sequence and time, so it is the same on every member, at every replay and in
+    /// later program versions ([`random`]). Anyone who knows both can compute it: never use it for secrets.
     #[must_use]
     pub const fn random(&mut self) -> u64 {
         let number = random::number(self.sequence, self.time_ns, self.drawn);
@@ -52,7 +53,7 @@ impl Context<'_> {
         number
     }
 
-    /// The next random number, below `limit`.
+    /// Draws a random number below `limit`.
     ///
     /// # Panics
     /// If `limit` is 0.
@@ -61,19 +62,19 @@ impl Context<'_> {
         random::below(self.random(), limit)
     }
 
-    /// Which version of itself the service acts as ([`crate::Service::versions`]): the same at every replay.
+    /// Returns the version that the service acts as ([`crate::Service::versions`]): the same at every replay.
     #[must_use]
     pub const fn version(&self) -> u32 {
         self.version
     }
 
-    /// Who sent the message; 0 for a timer.
+    /// Returns the sender's session; 0 for a timer.
     #[must_use]
     pub const fn session(&self) -> u64 {
         self.session
     }
 
-    /// The message's number in its session; 0 for a timer.
+    /// Returns the message's number in its session; 0 for a timer.
     #[must_use]
     pub const fn session_seq(&self) -> u64 {
         self.session_seq
@@ -82,7 +83,7 @@ impl Context<'_> {
     /// Replies with an object.
     ///
     /// # Errors
-    /// The object cannot be encoded, there is a reply already, or nobody waits for one (on an event stream).
+    /// The object cannot be encoded, the handler has replied already, or the service runs on an event stream.
     pub fn reply<M: Encode>(&mut self, message: &M) -> Result<(), Reject> {
         let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
         self.reply_bytes(schema, M::ENCODING, message.encoded_length(), |buffer| message.encode(buffer))
@@ -91,7 +92,8 @@ impl Context<'_> {
     /// Replies by writing fields in place through the message's encoder.
     ///
     /// # Errors
-    /// The message does not fit 4 KiB (see [`Context::reply_bytes`]), or there is a reply already.
+    /// The message does not fit 4 KiB (see [`Context::reply_bytes`]), the handler has replied already, or the service
+    /// runs on an event stream.
     #[inline]
     pub fn reply_direct<M: Direct>(
         &mut self,
@@ -101,10 +103,10 @@ impl Context<'_> {
         self.reply_bytes(schema, M::ENCODING, DIRECT_LENGTH_MAX, |buffer| encode_direct::<M>(buffer, write))
     }
 
-    /// Replies with bytes; see [`Context::reply_bytes`] for very many.
+    /// Replies with bytes; see [`Context::reply_bytes`] for long payloads.
     ///
     /// # Errors
-    /// There is a reply already.
+    /// The handler has replied already, or the service runs on an event stream.
     pub fn reply_with(&mut self, message: MessageType, payload: &[u8]) -> Result<(), Reject> {
         self.reply_bytes(message.schema, message.encoding, payload.len(), |buffer| {
             buffer.copy_from_slice(payload);
@@ -112,13 +114,13 @@ impl Context<'_> {
         })
     }
 
-    /// Replies with a payload of at most `length_max` bytes, which `encode` writes and tells the length of.
+    /// Replies with a payload of at most `length_max` bytes: `encode` writes it and returns its length.
     ///
-    /// Beyond 1,048,512 bytes nothing is encoded, and the handler goes on as if it had been: the command is done, and
-    /// its publisher is told so, without the reply ([`gapless_client::ClientError::ReplyTooLong`]).
+    /// Above 1,048,512 bytes nothing is encoded, and the handler continues as usual. The command takes effect, and its
+    /// client gets [`gapless_client::ClientError::ReplyTooLong`] in place of the reply.
     ///
     /// # Errors
-    /// `encode` fails, there is a reply already, or nobody waits for one (on an event stream).
+    /// `encode` fails, the handler has replied already, or the service runs on an event stream.
     #[inline]
     pub fn reply_bytes<E: std::fmt::Display>(
         &mut self,
@@ -139,27 +141,29 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Sends an object to `session`, which did not ask for it: a *notice*. It is kept until that session has received it, and
-    /// received once, also over a restart of the service and a reconnect of the client.
+    /// Sends an unsolicited object, a *notice*, to `session`. It is kept until the session has received it, and is
+    /// delivered exactly once, even across restarts of the service and reconnects of the client.
     ///
-    /// A session that is not open (closed, expired, never there, 0) receives nothing, and that is no error, so that one
-    /// receiver that has gone does not fail a command for all: [`Context::room_for_notices`] says whether it is open.
+    /// For a session that is not open (closed, expired, unknown, 0) the notice is dropped without an error, so that one
+    /// departed receiver does not fail a command for all. [`Context::room_for_notices`] tells whether a session is
+    /// open.
     ///
-    /// Send first, then change the state: what is refused at the limit has then had no effect.
+    /// Send first, then change the state: a refusal at the limit then has no effect.
     ///
     /// # Errors
-    /// The session has 1,024 notices that it has not received, those of this call among them; the object cannot be encoded; on
-    /// an event stream: there are no sessions, publish instead. Nothing of this message is sent then, and the handler may
-    /// refuse with this error (`?`), or go on without it. It is the same at each replay and on each member.
+    /// The session has 1,024 unreceived notices, including those of this call; the object cannot be encoded; or the
+    /// service runs on an event stream, which has no sessions: publish instead. Nothing of this message is sent then.
+    /// The handler may refuse with this error (`?`) or continue without the notice. The result is the same at each
+    /// replay and on each member.
     pub fn send<M: Encode>(&mut self, session: u64, message: &M) -> Result<(), Reject> {
         let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
         self.send_bytes(session, schema, M::ENCODING, message.encoded_length(), |buffer| message.encode(buffer))
     }
 
-    /// As [`Context::send`], a payload of at most `length_max` bytes, which `encode` writes.
+    /// Sends a notice like [`Context::send`], from a payload of at most `length_max` bytes that `encode` writes.
     ///
     /// # Errors
-    /// As for [`Context::send`]; `length_max` is beyond 1,048,512 bytes, or `encode` fails.
+    /// As for [`Context::send`]; `length_max` is above 1,048,512 bytes, or `encode` fails.
     pub fn send_bytes<E: std::fmt::Display>(
         &mut self,
         session: u64,
@@ -169,7 +173,7 @@ impl Context<'_> {
         encode: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<(), Reject> {
         self.check_replies()?;
-        // Those of this call are counted only where all of them together could be too many.
+        // Notices of this call are counted by session only when all of them together could exceed the limit.
         let kept = self.sessions.unreceived(session).unwrap_or(0);
         if kept + self.outputs.notices.len() >= NOTICES_UNRECEIVED_MAX && self.room_for_notices(session) == Some(0) {
             return Err(notices_full(session));
@@ -179,7 +183,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// How many more notices may be sent to `session` now; `None` if it is not open, and then it receives none.
+    /// Returns how many more notices `session` can take now; `None` if it is not open.
     #[must_use]
     pub fn room_for_notices(&self, session: u64) -> Option<usize> {
         let kept = self.sessions.unreceived(session)?;
@@ -188,10 +192,10 @@ impl Context<'_> {
         Some(room.saturating_sub(new))
     }
 
-    /// Publishes an object into the event stream that the service runs on.
+    /// Publishes an object to the event stream that the service runs on.
     ///
     /// # Errors
-    /// The object cannot be encoded, or the service's stream is its own: its commands have replies.
+    /// The object cannot be encoded, or the service has a stream of its own: it replies instead.
     pub fn publish<M: Encode>(&mut self, message: &M) -> Result<(), Reject> {
         let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
         self.publish_bytes(schema, M::ENCODING, message.encoded_length(), |buffer| message.encode(buffer))
@@ -200,7 +204,7 @@ impl Context<'_> {
     /// Publishes by writing fields in place through the message's encoder.
     ///
     /// # Errors
-    /// The message does not fit 4 KiB (see [`Context::publish_bytes`]).
+    /// The message does not fit 4 KiB (see [`Context::publish_bytes`]), or the service has a stream of its own.
     #[inline]
     pub fn publish_direct<M: Direct>(
         &mut self,
@@ -210,12 +214,12 @@ impl Context<'_> {
         self.publish_bytes(schema, M::ENCODING, DIRECT_LENGTH_MAX, |buffer| encode_direct::<M>(buffer, write))
     }
 
-    /// Publishes a payload of at most `length_max` bytes, which `encode` writes, into the event stream that the
-    /// service runs on. Copies of the service publish the same, and it is there once.
+    /// Publishes a payload of at most `length_max` bytes, which `encode` writes, to the event stream that the service
+    /// runs on. The stream has it once, although every instance of the service publishes it.
     ///
     /// # Errors
-    /// `length_max` is beyond 1,048,512 bytes, `encode` fails, or the service's stream is its own: its commands have
-    /// replies.
+    /// `length_max` is above 1,048,512 bytes, `encode` fails, or the service has a stream of its own: it replies
+    /// instead.
     #[inline]
     pub fn publish_bytes<E: std::fmt::Display>(
         &mut self,
@@ -232,18 +236,18 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Calls [`crate::Service::on_timer`] with `timer` once sequenced time has reached `deadline_ns`.
-    /// A timer with the same identifier is replaced.
+    /// Schedules a call of [`crate::Service::on_timer`] with `timer` once sequenced time has reached `deadline_ns`.
+    /// Replaces a timer with the same identifier.
     pub fn set_timer(&mut self, timer: u64, deadline_ns: u64) {
         self.outputs.timers.push(TimerChange::Set { timer, deadline_ns });
     }
 
-    /// Forgets a timer; nothing happens if there is none.
+    /// Cancels a timer; does nothing if it is not set.
     pub fn cancel_timer(&mut self, timer: u64) {
         self.outputs.timers.push(TimerChange::Cancel { timer });
     }
 
-    /// Whether there are sessions, to reply and to send to.
+    /// Fails on an event stream, which has no sessions to reply or send to.
     #[inline]
     fn check_replies(&self) -> Result<(), Reject> {
         if self.is_on_event_stream {
@@ -252,7 +256,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Stages what may be refused for its length; a reply that is too long is not.
+    /// Stages an output that may be refused for its length. A reply is not: see [`Context::reply_bytes`].
     #[inline]
     fn stage<E: std::fmt::Display>(
         &mut self,
@@ -274,7 +278,7 @@ fn notices_full(session: u64) -> Reject {
     format!("session {session} has {NOTICES_UNRECEIVED_MAX} unreceived notices, and may have no more").into()
 }
 
-/// Writes fields in place through the encoder of `M`; the length.
+/// Writes fields in place through the encoder of `M`; returns the length.
 #[inline]
 fn encode_direct<M: Direct>(
     buffer: &mut [u8],

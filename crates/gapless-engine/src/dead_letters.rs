@@ -1,5 +1,5 @@
-//! The record of commands that no handler took: one JSON object a line in `dead-letters.jsonl`. The
-//! command itself is in the journal, at the sequence that the record names.
+//! Dead letters: a log of commands that no handler took, one JSON object per line in `dead-letters.jsonl`. The journal
+//! has the command itself, at the sequence that the line names.
 
 mod late_lines;
 
@@ -10,28 +10,28 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-/// The file's name in a service's directory.
+/// File name in a service's directory.
 pub const FILE_NAME: &str = "dead-letters.jsonl";
 
-/// Records dead letters, each once, also when a restart applies their commands again.
+/// Log of dead letters. Each is written once, even when a restart applies its command again.
 pub struct DeadLetters {
     file: Option<(PathBuf, File)>,
     last_sequence: u64,
     count: u64,
-    /// The record ends in the middle of a line.
+    /// The file ends in the middle of a line.
     torn: bool,
     late: late_lines::LateLines,
 }
 
 impl DeadLetters {
-    /// Counts only: a service without a directory.
+    /// Creates a log that only counts, for a service without a directory.
     #[must_use]
     pub fn counting() -> Self {
         Self { file: None, last_sequence: 0, count: 0, torn: false, late: Default::default() }
     }
 
-    /// Goes on with the record in `directory`, of a journal whose last frame is `last_journaled`. What the record says of
-    /// later frames is of such as were lost with the machine: others come in their place.
+    /// Opens the log in `directory`, to be continued. `last_journaled` is the last frame of the journal: lines for
+    /// later frames belong to frames that were lost in a crash, and others take their sequences.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -43,7 +43,7 @@ impl DeadLetters {
         let mut lines = BufReader::new(&file);
         let mut line = Vec::new();
         while lines.read_until(b'\n', &mut line).map_err(EngineError::system(action()))? > 0 {
-            // A line that a full disk or a crash cut short is no record; its command is recorded again.
+            // A line cut short by a full disk or a crash does not count; its command is recorded again.
             torn = line.last() != Some(&b'\n');
             let sequence = if torn { None } else { sequence_of(&line).filter(|sequence| *sequence <= last_journaled) };
             last_sequence = sequence.unwrap_or(0).max(last_sequence);
@@ -52,13 +52,13 @@ impl DeadLetters {
         Ok(Self { file: Some((path, file)), last_sequence, count: 0, torn, late: Default::default() })
     }
 
-    /// How many were recorded since the start.
+    /// Returns the number of dead letters since the start.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Records `letter`, unless it is in the record already. One that the disk has no room for is late.
+    /// Writes `letter`, unless the log has it already. Keeps it for later if the disk has no room.
     pub fn record(&mut self, letter: &DeadLetter) {
         let DeadLetter { sequence, session, session_seq, schema, reason } = letter;
         if *sequence <= self.last_sequence {
@@ -81,7 +81,7 @@ impl DeadLetters {
         self.write_late();
     }
 
-    /// Writes late lines, once a second; to be called at each turn.
+    /// Retries postponed lines, once a second. Called at each turn.
     #[inline]
     pub fn write_late(&mut self) {
         if !self.late.is_empty()
@@ -103,7 +103,7 @@ impl Drop for DeadLetters {
     }
 }
 
-/// The file is the user's whose the directory is, also where a process of root makes it.
+/// Opens the file; the directory's owner owns it, even when root creates it.
 fn open_to_append(path: &Path) -> io::Result<File> {
     gapless_journal::own_file(path)?;
     let file = checked_file::open_or_create(path, 0o600)?;
@@ -111,7 +111,7 @@ fn open_to_append(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The sequence that a line of the record names.
+/// Parses the sequence of a line.
 fn sequence_of(line: &[u8]) -> Option<u64> {
     let rest = line.strip_prefix(b"{\"sequence\":")?;
     let digits = rest.split(|byte| *byte == b',').next()?;
@@ -129,18 +129,15 @@ fn push_escaped(line: &mut String, text: &str) {
     }
 }
 
-/// A command that no handler took.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadLetter {
-    /// The command's place in the order, where the journal has it whole.
+    /// Sequence of the command, under which the journal has it whole.
     pub sequence: u64,
-    /// Who sent it.
     pub session: u64,
-    /// Its number there.
+    /// Number of the command in its session.
     pub session_seq: u64,
     /// Schema id << 16 | template id.
     pub schema: u32,
-    /// Why.
     pub reason: String,
 }
 
@@ -157,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_appended_to() {
+    fn restart_appends_to_the_log() {
         let directory = tempfile::tempdir().unwrap();
         for sequence in [1, 2] {
             DeadLetters::open(directory.path(), 9).unwrap().record(&letter(sequence));
@@ -168,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn no_link_is_a_record() {
+    fn symlink_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let victim = directory.path().join("victim");
         symlink(&victim, directory.path().join(FILE_NAME)).unwrap();
@@ -177,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_its_folders_users() {
+    fn directory_owner_owns_the_log() {
         let directory = tempfile::tempdir().unwrap();
         if chown(directory.path(), Some(OTHER), Some(OTHER)).is_err() {
             return println!("SKIPPED: only root can give files away");

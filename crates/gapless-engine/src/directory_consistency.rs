@@ -1,7 +1,8 @@
-//! Whether the journal of a directory and what lies beside it come from one history ([`verify`]), and how a directory that was put
-//! back on purpose becomes a history of its own ([`restore`]): of a stream, of a service host or of a member.
+//! Checks that all files of a directory come from one history ([`verify`]), and starts a new history from a directory
+//! that was restored from a backup on purpose ([`restore`]). For the directories of streams, service hosts and members.
 //!
-//! For commands, while no process runs on the directory: [`verify`] changes nothing, [`restore`] takes the journal's lock.
+//! Called by commands while no process uses the directory. [`verify`] changes nothing; [`restore`] takes the journal's
+//! lock.
 
 use crate::{EngineError, skips, snapshot};
 use gapless_agent::checked_file;
@@ -14,32 +15,30 @@ use gapless_stream::locked_directory::check_kinds;
 use gapless_stream::{StreamError, sequencer_state_writer};
 use std::path::{Path, PathBuf};
 
-/// What looking at a whole directory has found.
+/// Result of [`verify`].
 #[derive(Debug)]
 pub struct DirectoryReport {
-    /// The journal, and what does not come from one history with it.
+    /// The journal, and the files that contradict it.
     pub journal: VerifyReport,
-    /// States and snapshots: what each is, where it stands, and what is wrong with it.
+    /// States and snapshots, with any damage found in them.
     pub files: Vec<FileReport>,
-    /// Commands that the stream says are skipped, each with the sequence of its mark.
+    /// Skipped commands according to the stream, each with the sequence of its mark.
     pub skips: Vec<(u64, u64)>,
-    /// Why a start of this program refuses the directory though nothing in it is damaged: it has a newer format.
+    /// Reason why this program cannot start an undamaged directory: its format is newer.
     pub foreign: Option<String>,
 }
 
 /// A state or a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileReport {
-    /// The file.
     pub path: PathBuf,
-    /// The last frame that it contains.
+    /// Last frame that it contains.
     pub sequence: u64,
-    /// What is wrong with it by itself; `None` if it is whole.
+    /// Damage of the file itself; `None` if it is whole.
     pub damage: Option<String>,
 }
 
 impl DirectoryReport {
-    /// What it comes to.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         let is_damaged = self.files.iter().any(|file| file.damage.is_some());
@@ -47,10 +46,10 @@ impl DirectoryReport {
     }
 }
 
-/// Reads every frame of the journal in `layout` and everything beside it that must come from one history with it.
+/// Reads every frame of the journal in `layout`, and all files next to it that must come from the same history.
 ///
 /// # Errors
-/// There is no journal, nothing can be read of it, or as [`check_kinds`].
+/// The directory has no readable journal, or as for [`check_kinds`].
 pub fn verify(layout: &StreamLayout) -> Result<DirectoryReport, EngineError> {
     check_kinds(layout)?;
     let (states, snapshots) =
@@ -67,7 +66,7 @@ pub fn verify(layout: &StreamLayout) -> Result<DirectoryReport, EngineError> {
         Err(error) => return Err(error.into()),
     }
     let is_member = is_member(layout);
-    // A member's journal has an incarnation of its own, states and snapshots have the cluster's.
+    // A member's journal has an incarnation of its own; states and snapshots have the cluster's.
     let asked = |point: FilePoint| if is_member { FilePoint { identity: None, ..point } } else { point };
     let points: Vec<FilePoint> = states.into_iter().chain(snapshots).map(asked).collect();
     let covered = points.iter().map(|point| point.sequence).max().unwrap_or(0);
@@ -81,26 +80,23 @@ pub fn verify(layout: &StreamLayout) -> Result<DirectoryReport, EngineError> {
     Ok(DirectoryReport { journal, files, skips: marks, foreign })
 }
 
-/// What a restore has done.
+/// Result of [`restore`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
-    /// The last frame of the history from now on.
+    /// Last frame of the new history.
     pub last_sequence: u64,
-    /// The incarnation that the directory had.
     pub incarnation_before: u64,
-    /// The one that it has now.
     pub incarnation: u64,
-    /// States and snapshots that do not belong to this history, under the names that they have now.
+    /// States and snapshots that do not belong to this history, under their new names.
     pub set_aside: Vec<PathBuf>,
 }
 
-/// Makes what the directory of a stream or a service host holds a history of its own, in a new incarnation: the journal to its last
-/// frame, and of the states and snapshots those that come from one history with it; the others get another name. Who has
-/// seen more of the incarnation before is refused by this one. Interrupted, it is to be called again.
+/// Starts a new history, in a new incarnation, from the directory of a stream or a service host. It keeps the whole
+/// journal, and those states and snapshots that come from one history with it; the others are renamed. From then on,
+/// clients and copies that have seen more of the old incarnation are refused. If interrupted, call it again.
 ///
 /// # Errors
-/// The directory is in use, holds no journal or a damaged one, is a member's or a relay's, or as
-/// [`check_kinds`].
+/// The directory is in use, has no intact journal, belongs to a member or a relay, or as for [`check_kinds`].
 pub fn restore(layout: &StreamLayout) -> Result<Restored, EngineError> {
     let refuse = |reason: &str| EngineError::Restore { directory: layout.root().to_owned(), reason: reason.to_owned() };
     if is_member(layout) {
@@ -117,7 +113,7 @@ pub fn restore(layout: &StreamLayout) -> Result<Restored, EngineError> {
     }
     check_kinds(layout)?;
     let record = DirectoryRecord::read(layout)?;
-    // Any kind: what cannot be restored is refused above.
+    // Any kind is accepted here: those that cannot be restored are refused above.
     if let Some(reason) = record.and_then(|record| record.refusal(&[&record.kind])) {
         return Err(refuse(&reason));
     }
@@ -133,8 +129,8 @@ pub fn restore(layout: &StreamLayout) -> Result<Restored, EngineError> {
     Ok(Restored { last_sequence, incarnation_before: before, incarnation, set_aside })
 }
 
-/// Gives the states and snapshots of a member that is recovered by force its cluster's new incarnation: those that come
-/// from one history with the journal up to `last_sequence`. The others get another name; returns these.
+/// Gives the cluster's new incarnation to the states and snapshots of a member that is recovered by force, if they come
+/// from one history with the journal up to `last_sequence`. Renames the others, and returns their new paths.
 ///
 /// # Errors
 /// A file cannot be read or written.
@@ -149,8 +145,8 @@ pub fn adopt(
     Ok(set_aside)
 }
 
-/// Gives another name to states and snapshots that are of another stream or incarnation, that the journal contradicts, or
-/// that are damaged, because nobody could give those the new incarnation.
+/// Renames states and snapshots of another stream or incarnation, those that the journal contradicts, and damaged ones,
+/// which cannot take the new incarnation.
 fn rename_foreign_files(
     layout: &StreamLayout,
     journal: &JournalReader,
@@ -164,7 +160,7 @@ fn rename_foreign_files(
         let is_ours = point.identity.is_some_and(|(stream, incarnation)| stream == stream_id && is_ours(incarnation));
         let belongs = is_ours && point.sequence <= last_sequence && damage_of(point, check).is_none() && {
             let timed = FilePoint { identity: None, ..point.clone() };
-            // Damage on the way there says nothing against it.
+            // Damage in the journal before that frame is no evidence against the file.
             !matches!(journal.check_point(&timed), Err(JournalError::OtherHistory { .. }))
         };
         if !belongs {
@@ -179,7 +175,8 @@ fn give_identity(layout: &StreamLayout, identity: StreamIdentity) -> Result<(), 
     snapshot::adopt(&layout.snapshots(), identity)
 }
 
-/// Whether a member of a cluster lives there, or what is left of one: a small file of it, or a journal with records of consensus.
+/// Tells whether the directory belongs, or has belonged, to a member of a cluster: it has one of a member's small
+/// files, or consensus records in its journal.
 #[must_use]
 pub fn is_member(layout: &StreamLayout) -> bool {
     let has_records =
@@ -187,10 +184,10 @@ pub fn is_member(layout: &StreamLayout) -> bool {
     ["instance", "voting", "ballot"].iter().any(|name| layout.root().join(name).exists()) || has_records()
 }
 
-/// How a file is looked at by itself; what is wrong with it.
+/// Checks one file by itself; returns its damage.
 type Check = fn(&Path, StreamIdentity, u64) -> Option<String>;
 
-/// States and snapshots, each with its check.
+/// Pairs each state and snapshot with its check.
 fn beside<'a>(states: &'a [FilePoint], snapshots: &'a [FilePoint]) -> impl Iterator<Item = (&'a FilePoint, Check)> {
     let of_state: Check =
         |path, identity, at| sequencer_state_writer::check(path, identity, at).err().map(|it| it.to_string());
@@ -199,7 +196,6 @@ fn beside<'a>(states: &'a [FilePoint], snapshots: &'a [FilePoint]) -> impl Itera
     states.chain(snapshots.map(move |point| (point, of_snapshot)))
 }
 
-/// What is wrong with a state or a snapshot by itself.
 fn damage_of(point: &FilePoint, check: Check) -> Option<String> {
     match point.identity {
         None => Some("it cannot be read".to_owned()),
@@ -207,7 +203,7 @@ fn damage_of(point: &FilePoint, check: Check) -> Option<String> {
     }
 }
 
-/// Gives a file a name under which nobody looks for it.
+/// Renames a file so that no recovery finds it.
 fn rename_foreign_file(path: &Path) -> Result<PathBuf, EngineError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let candidates = (1..).map(|number: u64| path.with_file_name(format!("{name}.cut-{number}")));

@@ -1,5 +1,5 @@
-//! [`EmbeddedHost`]: a stream and its service without threads for their agents. Its one owner polls it, and hands commands in by calls; what
-//! must sleep, the sync of the disk and the writing of snapshots, has its helper threads.
+//! [`EmbeddedHost`]: a stream and its service without agent threads. The owner polls it and passes commands by method
+//! calls. Only blocking work, disk syncs and snapshot writes, runs on helper threads.
 
 use crate::service_host::{Held, ServiceHost};
 use crate::transaction_service::{ReleasedTransactions, TransactionService, WriterParts};
@@ -13,37 +13,38 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// A stream and its service, which their one owner polls. Nothing happens but in its calls.
+/// A stream and its service, polled by their owner. Makes progress only inside its method calls.
 pub struct EmbeddedHost {
-    /// Before the host: it is dropped first.
+    /// Declared before `host`, so that it is dropped first.
     ingress: Ingress,
     host: ServiceHost,
     session: Option<DirectSession>,
     clock: Clock,
     window: Window,
     waker: Waker,
-    /// Commands since the last turn.
+    /// Commands appended since the last turn.
     unpublished: usize,
-    /// After so many of them there is a turn.
+    /// Number of unpublished commands that triggers a turn.
     batch: usize,
     length_max: usize,
     failure: Option<AgentFailure>,
 }
 
-/// Commands between two turns, where the options say nothing.
+/// Default number of commands between two turns.
 const BATCH: usize = 64;
 
-/// What the writer has made of a command. It counts when the stream is released up to `last_sequence`.
+/// Outcome of a command. Final once the stream is released up to `last_sequence`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decided<'a> {
-    /// Of its transaction's last frame.
+    /// Last frame of its transaction.
     pub last_sequence: u64,
-    /// The reply; or the text of a refusal by the engine.
+    /// The reply, or the text of a refusal by the engine.
     pub reply: Result<&'a [u8], &'a str>,
 }
 
 impl EmbeddedHost {
-    /// As [`ServiceHost::start_transactions`], polled by its owner. Of the options, those of threads and of a socket mean nothing here.
+    /// Starts like [`ServiceHost::start_transactions`], but polled by the owner. Options for threads and sockets are
+    /// ignored.
     ///
     /// # Errors
     /// As for [`ServiceHost::start_transactions`].
@@ -68,10 +69,10 @@ impl EmbeddedHost {
         Ok(Self { ingress, host, session, clock, window, waker, unpublished, batch, length_max, failure })
     }
 
-    /// Has a command run and appends its transaction. `schema` is the command's. `None`: it cannot be run yet; it may after a turn.
+    /// Runs a command of `schema` and appends its transaction. `None`: it cannot run yet; try again after a turn.
     ///
     /// # Errors
-    /// A command that is too long; what made the host stop.
+    /// The command is too long, or the host has stopped.
     #[inline]
     pub fn command(&mut self, schema: u32, payload: &[u8]) -> Result<Option<Decided<'_>>, EngineError> {
         if self.unpublished >= self.batch {
@@ -106,7 +107,7 @@ impl EmbeddedHost {
             }
             DirectCommand::NotYet => Ok(None),
             DirectCommand::SessionUnknown => {
-                // The next one opens another.
+                // The next call opens another session.
                 *session = None;
                 Ok(None)
             }
@@ -126,10 +127,10 @@ impl EmbeddedHost {
         Ok(())
     }
 
-    /// Polls every agent once: what was appended is journaled, released and applied. Returns the work done.
+    /// Polls every agent once, to journal, release and apply appended frames. Returns the amount of work done.
     ///
     /// # Errors
-    /// What made the host stop; the same again for each further call.
+    /// The host's failure; later calls return it again.
     pub fn turn(&mut self) -> Result<usize, EngineError> {
         self.check(0)?;
         let now = self.clock.now();
@@ -145,7 +146,7 @@ impl EmbeddedHost {
         })
     }
 
-    /// As [`EmbeddedHost::turn`]; sleeps where there was nothing to do, until there is or for `most`.
+    /// Takes a turn; if it finds no work, sleeps until there is some, for at most `most`.
     ///
     /// # Errors
     /// As for [`EmbeddedHost::turn`].
@@ -153,8 +154,8 @@ impl EmbeddedHost {
         self.turn_or_sleep_unless(most, || false)
     }
 
-    /// As [`EmbeddedHost::turn_or_sleep`], for an owner that has more to do than this: it does not sleep where `has_more` says so. Who gives it
-    /// something to do makes that true before it calls [`EmbeddedHost::waker`].
+    /// Like [`EmbeddedHost::turn_or_sleep`], for an owner with other work: it does not sleep if `has_more` returns
+    /// true. A thread that adds such work must make `has_more` true before calling [`EmbeddedHost::waker`].
     ///
     /// # Errors
     /// As for [`EmbeddedHost::turn`].
@@ -164,7 +165,7 @@ impl EmbeddedHost {
             return Ok(work);
         }
         self.waker.announce();
-        // Once more: what came before the announcement woke nobody.
+        // Looks once more: work that arrived before the announcement has woken no thread.
         let turned = self.turn();
         if matches!(turned, Ok(0)) && !has_more() {
             self.waker.wait(gapless_agent::monotonic::saturating_ns(most));
@@ -173,7 +174,7 @@ impl EmbeddedHost {
         turned
     }
 
-    /// As [`ServiceHost::snapshot`]; everything goes on meanwhile.
+    /// Takes a snapshot like [`ServiceHost::snapshot`]; commands continue meanwhile.
     ///
     /// # Errors
     /// As for [`ServiceHost::snapshot`].
@@ -187,30 +188,30 @@ impl EmbeddedHost {
         }
     }
 
-    /// Wakes the owner where it sleeps.
+    /// Waker of the sleeping owner.
     #[must_use]
     pub const fn waker(&self) -> &Waker {
         &self.waker
     }
 
-    /// The last sequence that has reached the tier.
+    /// Returns the last sequence that has reached the stream's tier.
     #[inline]
     #[must_use]
     pub fn released_sequence(&self) -> u64 {
         self.window.released_sequence()
     }
 
-    /// The host below, of which nothing is polled but by [`EmbeddedHost::turn`].
+    /// Returns the underlying host. Only [`EmbeddedHost::turn`] polls it.
     #[must_use]
     pub const fn service(&self) -> &ServiceHost {
         &self.host
     }
 
-    /// Stops cleanly: what was taken is released and applied, and a snapshot written if that was asked for. Returns the last sequence.
-    /// Nothing can be done with it any more.
+    /// Stops in order: releases and applies all accepted commands, and writes a final snapshot if configured. Returns
+    /// the last sequence. The host cannot be used afterwards.
     ///
     /// # Errors
-    /// What made the host stop by itself, before or now.
+    /// The host failed, before or during the stop.
     pub fn stop(&mut self) -> Result<u64, EngineError> {
         self.turn()?;
         let shared = self.ingress.shared();
@@ -233,7 +234,7 @@ impl EmbeddedHost {
     }
 }
 
-/// What a stop waits for wakes its owner; but for the files of a snapshot.
+/// Most events of a shutdown wake the owner; written snapshot files do not.
 const CLOSING_SLEEP_NS_MAX: u64 = 1_000_000;
-/// How often it is looked whether a snapshot is written, which wakes nobody.
+/// Interval for polling a snapshot's completion, which wakes no thread.
 const SNAPSHOT_LOOK: Duration = Duration::from_millis(1);

@@ -1,5 +1,5 @@
-//! [`ErasedService`]: what a fold needs of a service, without its type, so that the code around a service is compiled once and
-//! not for each; the price is one indirect call for each message.
+//! [`ErasedService`]: a service as a [`crate::fold::Fold`] uses it, without its type. The surrounding code is compiled
+//! once instead of once per service, at the price of one indirect call per message.
 
 use crate::EngineError;
 use crate::context::Context;
@@ -14,18 +14,15 @@ use gapless_schema::Encoding;
 use std::any::Any;
 use std::ops::RangeInclusive;
 
-/// A service with its handlers, or the state of one whose handlers ran before.
+/// A service with its handlers, or the state of a service whose handlers ran on the leader.
 pub(crate) trait ErasedService: Any + Send {
-    /// The versions that it can act as.
     fn versions(&self) -> RangeInclusive<u32>;
 
-    /// It acts as this version from the next frame on.
+    /// Switches to `_version` from the next frame on.
     fn become_version(&mut self, _version: u32) {}
 
-    /// Whether it has a handler for such messages.
     fn takes(&self, schema: u32, encoding: Encoding) -> bool;
 
-    /// Calls the handler.
     fn handle(
         &mut self,
         schema: u32,
@@ -43,15 +40,15 @@ pub(crate) trait ErasedService: Any + Send {
     /// As [`Service::restore`].
     fn restore(&mut self, state: &[u8]) -> Result<(), String>;
 
-    /// Whether its handlers ran before, on a leader, and it applies their transactions.
+    /// Tells whether it applies transactions of handlers that ran on a leader.
     fn applies_transactions(&self) -> bool {
         false
     }
 
-    /// The frame `sequence` of `term` is applied next.
+    /// Prepares for frame `sequence` of `term`, which is applied next.
     ///
     /// # Errors
-    /// The state contains frames that were cut, and cannot be rebuilt.
+    /// The state contains truncated frames and cannot be rebuilt.
     fn before_frame(&mut self, _sequence: u64, _term: u64) -> Result<(), EngineError> {
         Ok(())
     }
@@ -59,17 +56,17 @@ pub(crate) trait ErasedService: Any + Send {
     /// Applies a transaction.
     ///
     /// # Errors
-    /// It does not apply, or gives another state than the leader's.
+    /// It does not apply, or leads to a state that differs from the leader's.
     fn apply(&mut self, _applied: &Applied, _read: &Read<'_>) -> Result<(), String> {
         Err("nothing applies it".to_owned())
     }
 
-    /// Whether it is that of a command bus.
+    /// Tells whether this is the state of a command bus.
     fn is_bus(&self) -> bool {
         false
     }
 
-    /// Called between two batches of frames, after `last_sequence`.
+    /// Runs between two batches of frames, after `last_sequence`.
     ///
     /// # Errors
     /// As for [`ErasedService::before_frame`].
@@ -82,7 +79,8 @@ pub(crate) trait ErasedService: Any + Send {
         Ok(())
     }
 
-    /// Whether a snapshot can be taken: the state is as it is after the last frame. A final snapshot has to become possible.
+    /// Tells whether a snapshot can be taken, because the state is that after the last frame. For a final snapshot this
+    /// must become true eventually.
     ///
     /// # Errors
     /// As for [`ErasedService::before_frame`].
@@ -91,19 +89,17 @@ pub(crate) trait ErasedService: Any + Send {
     }
 }
 
-/// Where a transaction stands, and whose it is.
+/// Position of a transaction, and its session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Applied {
-    /// Of its last frame.
+    /// Sequence of its last frame.
     pub sequence: u64,
-    /// Of its first frame.
     pub first_sequence: u64,
     pub first_timestamp_ns: u64,
     pub session: u64,
     pub session_seq: u64,
 }
 
-/// A service of a known type, with its handlers.
 pub(crate) struct TypedService<S> {
     pub service: S,
     handlers: Handlers<S>,
@@ -153,7 +149,6 @@ impl<S: Service> ErasedService for TypedService<S> {
     }
 }
 
-/// The refusal of a message that has no handler.
 #[cold]
 pub(crate) fn unhandled(schema: u32, encoding: Encoding) -> Refused {
     Refused::Unhandled(format!("no handler takes {} in {encoding:?}", describe(schema)))

@@ -1,4 +1,4 @@
-//! [`Executor`]: the agent that applies released frames, in order, and answers the publishers.
+//! [`Executor`]: the agent that applies released frames in order and replies to the publishers.
 
 mod outbox;
 
@@ -26,18 +26,19 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// How replies leave.
+/// Route of the replies.
 pub enum Delivery {
-    /// From this agent.
+    /// Sent by this agent.
     Direct(Egress),
-    /// Through the detached sender.
+    /// Sent by the detached sender.
     Detached(SendQueue),
 }
 
-/// A poll that takes longer applies fewer frames the next time: on the same thread a cluster's member has to be heard.
+/// Duration of a full poll above which the next one takes fewer frames: a cluster member may share the thread and must
+/// send its heartbeats.
 const POLL_NS_MAX: u64 = 5_000_000;
 
-/// The agent between released frames and publishers.
+/// Agent that applies released frames and sends the replies.
 pub struct Executor {
     fold: Fold,
     cursor: GatingCursor,
@@ -48,9 +49,9 @@ pub struct Executor {
     snapshots: Option<SnapshotSchedule>,
     state_hasher: Option<StateHasher>,
     frames_per_poll_max: usize,
-    /// The limit of the next poll; adapted to how long handlers take.
+    /// Limit of the next poll, adapted to the duration of the handlers.
     frames_per_poll: usize,
-    /// When the last poll began, if it was full.
+    /// Start of the last poll, if it was full.
     full_since_ns: Option<u64>,
     counters: ExecutorCounters,
     next_sweep_ns: u64,
@@ -58,20 +59,20 @@ pub struct Executor {
     closing: bool,
 }
 
-/// Where an executor ends at a clean stop.
+/// Position at which an executor ends in a clean stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopAt {
-    /// The end of what is appended: it will be released.
+    /// End of the appended frames: they will be released.
     Appended,
-    /// The end of what is released: frames that are appended behind it may be cut by a cluster.
+    /// End of the released frames: a cluster may cut later ones.
     Released,
 }
 
-/// What an executor is connected to.
+/// Connections of an executor.
 pub struct ExecutorLinks {
-    /// Of scope `Released`.
+    /// Cursor of scope `Released`.
     pub cursor: GatingCursor,
-    /// To know how far frames are appended and released.
+    /// Positions of appended and released frames.
     pub window: Window,
     pub stop_at: StopAt,
     pub delivery: Delivery,
@@ -82,16 +83,16 @@ pub struct ExecutorLinks {
     pub dead_letters: DeadLetters,
     pub snapshots: Option<SnapshotSchedule>,
     pub state_hasher: Option<StateHasher>,
-    /// The record of the handlers' outputs.
+    /// Record of the handlers' outputs.
     pub record: Option<OutputRecord>,
     pub frames_per_poll_max: usize,
     pub counters: ExecutorCounters,
 }
 
-/// What the executor counts.
+/// Counters of the executor.
 #[derive(Debug)]
 pub struct ExecutorCounters {
-    /// The last sequence handled.
+    /// Last handled sequence.
     pub last_sequence: Counter,
     /// The same, for threads that wait for it.
     pub progress: Arc<Progress>,
@@ -99,15 +100,15 @@ pub struct ExecutorCounters {
     pub dead_letters: Counter,
     /// Messages that wait because their publisher's ring is full.
     pub waiting: Counter,
-    /// The frame that is handled now; see [`crate::interruption`].
+    /// Frame in progress; see [`crate::interruption`].
     pub handling: Counter,
 }
 
 impl ExecutorCounters {
-    /// Adds them to `counters`, as they stand after `recovered`.
+    /// Registers the counters in `counters`, with their values after recovery.
     ///
     /// # Errors
-    /// No room, or labels that are taken.
+    /// No room, or duplicate labels.
     pub fn add_to(counters: &Counters, recovered: &Recovered) -> Result<Self, gapless_agent::Error> {
         let last_sequence = counters.add("service.last_sequence")?;
         last_sequence.set(recovered.last_sequence);
@@ -119,7 +120,7 @@ impl ExecutorCounters {
         Ok(Self { last_sequence, progress, dead_letters, waiting, handling })
     }
 
-    /// The last sequence handled, and the dead letters, for other threads.
+    /// Returns views of the last handled sequence and of the dead letters, for other threads.
     #[must_use]
     pub fn views(&self) -> (CounterView, CounterView) {
         (self.last_sequence.view(), self.dead_letters.view())
@@ -127,7 +128,7 @@ impl ExecutorCounters {
 }
 
 impl Executor {
-    /// An agent that goes on where `fold` stands.
+    /// Creates an agent that continues after the last frame of `fold`.
     #[must_use]
     pub fn new(fold: Fold, links: ExecutorLinks) -> Self {
         Self {
@@ -160,7 +161,7 @@ impl Executor {
         }
     }
 
-    /// Whether everything is applied that a clean stop waits for.
+    /// Tells whether every frame that a clean stop waits for is applied.
     fn is_at_end(&self) -> bool {
         let end = match self.stop_at {
             StopAt::Appended => self.window.appended(),
@@ -169,7 +170,7 @@ impl Executor {
         self.cursor.position() == end
     }
 
-    /// Polls that are full get shorter where handlers take long, and longer again where they do not.
+    /// Halves the poll's limit when a full poll took too long, doubles it otherwise.
     #[inline]
     fn pace(&mut self, now_ns: u64) {
         let Some(since_ns) = self.full_since_ns.take() else { return };
@@ -184,7 +185,7 @@ impl Executor {
     #[inline]
     fn apply_released(&mut self) -> Result<usize, EngineError> {
         let frames = self.cursor.available()?;
-        // Whatever the sequencer said before it published these frames is heard before they are applied.
+        // The sequencer sends its messages before it publishes the frames, so they are handled first.
         while let Some(message) = self.from_sequencer.pop() {
             self.outbox.handle_request(&mut self.fold, message);
         }
@@ -217,7 +218,8 @@ impl Executor {
         Ok(applied)
     }
 
-    /// After the replies have left, so that none waits for it. A frame is handled when its timers are with the sequencer.
+    /// Publishes the counters, after the replies have left, so that no reply waits for it. A frame counts as handled
+    /// when the sequencer has its timers.
     #[inline]
     fn count(&mut self) {
         if self.counters.last_sequence.get() != self.fold.last_sequence() && self.outbox.requests.is_empty() {
@@ -245,7 +247,7 @@ impl Agent for Executor {
             self.outbox.timers_from = None;
             self.outbox.set_timers(&self.fold);
         }
-        // Replies to what was applied before a failure leave: their commands are released.
+        // Replies to frames applied before a failure are sent: their commands are released.
         if !self.outbox.deferred.is_empty() {
             moved += self.outbox.retry(&self.fold);
         }
@@ -253,7 +255,7 @@ impl Agent for Executor {
         self.retries.after_poll(now.monotonic_ns, self.outbox.awaits_room(), moved > 0);
         self.outbox.flush();
         self.count();
-        // The rest of them follows when the sequencer has taken some.
+        // The remaining requests follow when the sequencer has taken some.
         moved += usize::from(!self.outbox.requests.is_empty());
         let applied = applied?;
         self.full_since_ns = (applied >= self.frames_per_poll).then_some(now.monotonic_ns);

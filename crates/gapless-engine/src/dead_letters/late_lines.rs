@@ -1,4 +1,4 @@
-//! [`LateLines`]: lines of the record of dead letters that a full disk has not taken yet.
+//! [`LateLines`]: lines of the dead-letter log that a full disk has not taken yet.
 
 use gapless_agent::monotonic::monotonic_ns;
 use std::collections::VecDeque;
@@ -6,19 +6,18 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// Bytes of late lines at most.
 const BYTES_MAX: usize = 1 << 20;
-/// Between two attempts to write late lines, ns.
+/// Pause between two attempts.
 const RETRY_NS: u64 = 1_000_000_000;
 
-/// See the head of the file.
+/// Queue of unwritten lines, bounded by [`BYTES_MAX`].
 #[derive(Default)]
 pub(super) struct LateLines {
     lines: VecDeque<String>,
     bytes: usize,
-    /// Lines for which there was no room here either.
+    /// Lines dropped because the queue was full.
     left_out: u64,
-    /// When the next attempt is due; 0 before one has failed.
+    /// Time of the next attempt; 0 if the last one succeeded.
     retry_at_ns: u64,
 }
 
@@ -36,17 +35,17 @@ impl LateLines {
         self.lines.is_empty()
     }
 
-    /// The number of letters that are not recorded.
+    /// Returns the number of unrecorded letters.
     pub fn count(&self) -> u64 {
         self.lines.len() as u64 + self.left_out
     }
 
-    /// The next attempt does not wait.
+    /// Makes the next attempt due at once.
     pub fn hurry(&mut self) {
         self.retry_at_ns = self.retry_at_ns.min(1);
     }
 
-    /// Writes all lines, if an attempt is due. `torn` is whether `file` ends in the middle of a line.
+    /// Writes all lines if an attempt is due. `torn`: `file` ends in the middle of a line.
     #[cold]
     pub fn write(&mut self, path: &Path, file: &mut File, torn: &mut bool) {
         let now_ns = monotonic_ns();
@@ -54,11 +53,12 @@ impl LateLines {
             return;
         }
         while let Some(line) = self.lines.front() {
-            // What is left of an attempt before is a line of its own, and no record.
+            // Ends the torn line, which then does not parse as a dead letter.
             let ended = if *torn { file.write_all(b"\n") } else { Ok(()) };
             *torn |= ended.is_ok();
             if let Err(error) = ended.and_then(|()| file.write_all(line.as_bytes())) {
-                // Late, not lost: the refusal and the journal have it, and a full disk stops the service at its journal.
+                // Nothing is lost: the client has the refusal and the journal the command. A full disk stops the
+                // service at its journal.
                 let (path, late) = (path.display(), self.lines.len());
                 tracing::error!(%path, %error, late, "dead letters cannot be recorded now; it is tried again each second");
                 self.retry_at_ns = now_ns + RETRY_NS;
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_delays_letters() {
+    fn full_disk_delays_letters() {
         let directory = tempfile::tempdir().unwrap();
         let mut letters = DeadLetters::open(directory.path(), u64::MAX).unwrap();
         letters.record(&letter(1));
@@ -109,7 +109,7 @@ mod tests {
         letters.file.as_mut().unwrap().1 = file;
         letters.late.retry_at_ns = u64::MAX;
         letters.write_late();
-        assert_eq!((recorded(directory.path()), letters.count()), (vec![1], 4), "it is tried again in a second");
+        assert_eq!((recorded(directory.path()), letters.count()), (vec![1], 4), "the next attempt is due in a second");
         letters.late.hurry();
         letters.write_late();
         assert_eq!(recorded(directory.path()), [1, 2, 3, 4]);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn late_letters_have_a_bound_and_an_end() {
+    fn late_letters_are_bounded() {
         let directory = tempfile::tempdir().unwrap();
         let mut letters = DeadLetters::open(directory.path(), u64::MAX).unwrap();
         let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
@@ -129,10 +129,10 @@ mod tests {
         let kept = letters.late.lines.len() as u64;
         assert_eq!(kept + letters.late.left_out, 20_000);
         letters.file.as_mut().unwrap().1 = file;
-        // The end does not wait for the second.
+        // Dropping does not wait for the next attempt.
         drop(letters);
         assert_eq!(recorded(directory.path()), (1..=kept).collect::<Vec<_>>());
-        // A restart records the others, if it handles them again.
+        // A restart records the others when it handles them again.
         let mut letters = DeadLetters::open(directory.path(), u64::MAX).unwrap();
         letters.record(&letter(kept + 1));
         assert_eq!(letters.count(), 1);
