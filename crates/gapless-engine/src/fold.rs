@@ -1,5 +1,5 @@
-//! [`Fold`]: the service's state, its sessions and its timers as a fold of the stream. Live, in
-//! recovery and in a debugging replay the same code runs; what differs is the [`Sink`].
+//! [`Fold`]: the service's state, its sessions and its timers as a fold over the stream. The same code runs live, in
+//! recovery and in a debugging replay, with different [`Sink`]s.
 
 mod event_stream;
 mod policy;
@@ -35,34 +35,34 @@ use std::any::Any;
 pub struct Fold {
     pub(crate) service: Box<dyn ErasedService>,
     policy: Policy,
-    /// The rules of the stream, once it has some; until then those of the policy hold.
+    /// Rules fixed by the stream, if any; otherwise those of the policy apply.
     pub(crate) fault_rules: Option<FaultRules>,
-    /// The frame of the snapshot that it was restored from; 0 without one.
+    /// Sequence of the snapshot that it was restored from; 0 without one.
     pub(crate) restored_sequence: u64,
     pub(crate) sessions: SessionTable,
     pub(crate) timers: TimerTable,
     pub(crate) last_sequence: u64,
     pub(crate) last_timestamp_ns: u64,
-    /// The version that the service acts as.
+    /// Active version of the service.
     pub(crate) version: u32,
     has_version: bool,
     pub(crate) outputs: Outputs,
-    /// Whether the stream belongs to others; see `fold::event_stream`.
+    /// The service runs on an event stream of others; see `fold::event_stream`.
     pub(crate) is_on_event_stream: bool,
-    /// The number of the next frame that the service publishes into it.
+    /// Number of the service's next published frame.
     pub(crate) next_published: u64,
-    /// The fragments of a message that is not complete yet.
+    /// Fragments of an incomplete message.
     pub(crate) message: Vec<u8>,
     fragments_missing: bool,
     /// Sequence and time of the first fragment.
     first_fragment: (u64, u64),
     before: StateBefore,
-    /// Whether the handlers ran before, and transactions are applied.
+    /// The handlers ran on a leader; the fold applies their transactions.
     applies_transactions: bool,
 }
 
 impl Fold {
-    /// The empty stream: `service` as it begins.
+    /// Creates the fold of the empty stream, with `service` in its initial state.
     #[must_use]
     pub fn new<S: Service>(service: S, policy: Policy) -> Self {
         Self::of(Box::new(TypedService::new(service)), policy)
@@ -91,10 +91,10 @@ impl Fold {
         }
     }
 
-    /// The service's state.
+    /// Returns the service's state.
     ///
     /// # Panics
-    /// If it is of another type than the one that the fold was made of.
+    /// `S` is not the type that the fold was created with.
     #[must_use]
     pub fn service<S: Service>(&self) -> &S {
         let service: &dyn Any = &*self.service;
@@ -102,7 +102,7 @@ impl Fold {
         &typed.expect("a fold has the service that it was made of").service
     }
 
-    /// The bytes of the service's state, as [`Service::snapshot`] writes them.
+    /// Returns the service's state as bytes, as [`Service::snapshot`] writes them.
     #[must_use]
     pub fn state(&self) -> Vec<u8> {
         let mut state = Vec::new();
@@ -110,7 +110,7 @@ impl Fold {
         state
     }
 
-    /// Whether a replay runs handlers, and does not only apply what they did.
+    /// Tells whether a replay runs handlers instead of applying their transactions.
     pub(crate) const fn runs_handlers(&self) -> bool {
         !self.applies_transactions
     }
@@ -119,15 +119,15 @@ impl Fold {
         &self.policy
     }
 
-    /// The rules for faults that hold.
+    /// Returns the fault rules in force.
     fn rules(&self) -> FaultRules {
         self.fault_rules.unwrap_or_else(|| self.policy.fault_rules())
     }
 
-    /// The policy's rules for faults where the stream has none and they are not the default ones.
+    /// Returns the policy's fault rules if they differ from the default and the stream has none yet.
     ///
     /// # Errors
-    /// [`EngineError::FaultRules`]: the stream has others.
+    /// [`EngineError::FaultRules`]: the stream has fixed other rules.
     pub(crate) fn fault_rules_to_write(&self) -> Result<Option<FaultRules>, EngineError> {
         let asked = self.policy.fault_rules();
         match self.fault_rules {
@@ -138,36 +138,35 @@ impl Fold {
         }
     }
 
-    /// Adds commands without effect.
+    /// Adds commands to be skipped.
     pub(crate) fn skip(&mut self, sequences: impl IntoIterator<Item = u64>) {
         self.policy.skip_sequences.extend(sequences);
     }
 
-    /// The sequence of the last frame applied.
+    /// Returns the last applied sequence.
     #[must_use]
     pub const fn last_sequence(&self) -> u64 {
         self.last_sequence
     }
 
-    /// Sequenced time of the last frame applied, ns since the epoch.
+    /// Returns the sequenced time of the last applied frame, ns since the epoch.
     #[must_use]
     pub const fn last_timestamp_ns(&self) -> u64 {
         self.last_timestamp_ns
     }
 
-    /// The open sessions.
     #[must_use]
     pub const fn sessions(&self) -> &SessionTable {
         &self.sessions
     }
 
-    /// Whether the last frame applied left its message incomplete.
+    /// Tells whether the last applied frame left its message incomplete.
     #[must_use]
     pub const fn is_mid_message(&self) -> bool {
         self.fragments_missing
     }
 
-    /// Goes back before a message of which only the first fragments were applied: they have had no effect.
+    /// Rewinds to before a message whose first fragments alone were applied: they have had no effect.
     pub(crate) fn forget_incomplete(&mut self, last_sequence: u64, last_timestamp_ns: u64) {
         self.message.clear();
         self.fragments_missing = false;
@@ -175,8 +174,8 @@ impl Fold {
         self.last_timestamp_ns = last_timestamp_ns;
     }
 
-    /// Frames of these sessions, at most [`FRAMES_AHEAD`](gapless_wire::prefetch::FRAMES_AHEAD), are to be applied soon: what
-    /// that needs is asked for now. Returns how many frames.
+    /// Prefetches memory for frames of these sessions, at most [`FRAMES_AHEAD`](gapless_wire::prefetch::FRAMES_AHEAD),
+    /// that are applied next. Returns the number of frames.
     #[inline]
     pub fn prefetch(&self, sessions: &[u64]) -> usize {
         self.sessions.prefetch(sessions)
@@ -185,7 +184,7 @@ impl Fold {
     /// Applies the next frame.
     ///
     /// # Errors
-    /// A gap in the order; what the policy makes an error.
+    /// A gap in the sequence, or a case that the policy makes an error.
     #[inline]
     pub fn apply(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) -> Result<(), EngineError> {
         let sequence = frame.sequence();
@@ -223,7 +222,7 @@ impl Fold {
     fn mark(&mut self, frame: &Frame<'_>) -> Result<(), EngineError> {
         match Mark::from_bytes(frame.payload()) {
             Some(Mark::ServiceVersion { version }) => self.become_version(version, frame.sequence())?,
-            // Of two leaders that have begun with other rules, the first one's hold.
+            // If two leaders started with different rules, the first one's hold.
             Some(Mark::FaultRules(rules)) => {
                 self.fault_rules.get_or_insert(rules);
             }
@@ -237,10 +236,10 @@ impl Fold {
         Ok(())
     }
 
-    /// The service acts as `version`, which is active from `sequence` on.
+    /// Makes the service act as `version`, which is active from `sequence` on.
     ///
     /// # Errors
-    /// It cannot.
+    /// The service does not have this version.
     pub(crate) fn become_version(&mut self, version: u32, sequence: u64) -> Result<(), EngineError> {
         self.version = version;
         self.check_version(version, sequence)?;
@@ -267,7 +266,7 @@ impl Fold {
         outcome
     }
 
-    /// Adds a fragment; the whole message with the last one, to be given back for its memory.
+    /// Adds a fragment. Returns the whole message with the last one; the caller gives the buffer back for reuse.
     pub(crate) fn collect(&mut self, frame: &Frame<'_>) -> Option<Vec<u8>> {
         if frame.fragment().index == 0 {
             self.message.clear();
@@ -289,8 +288,9 @@ impl Fold {
         Ok(())
     }
 
-    /// An acknowledgement of notices takes a place in the session's window like a command, and has a reply, so that it is
-    /// neither lost nor doubled. The reply says what it is, to who asks for the outcome of a command with its number.
+    /// Handles an acknowledgement of notices. Like a command it takes a place in the session's window and has a stored
+    /// reply, so that it is neither lost nor duplicated. A client that asks for the outcome of that number learns from
+    /// the reply that it was no command.
     #[cold]
     fn acknowledge(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) {
         let number = frame.payload().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
@@ -355,7 +355,7 @@ impl Fold {
         Ok(())
     }
 
-    /// Calls the handler of a message; its outputs are staged.
+    /// Calls the handler of a message, and stages its outputs.
     #[inline]
     pub(crate) fn run(&mut self, frame: &Frame<'_>, payload: &[u8]) -> Result<Outcome, EngineError> {
         let (schema, encoding) = (frame.schema(), frame.encoding());
@@ -374,7 +374,7 @@ impl Fold {
         let called = self.call(frame, Trigger::Timer { timer, deadline_ns }, |service, context| {
             service.on_timer(timer, context).map_err(Refused::Rejected)
         });
-        // Nobody waits for an answer, so a refusal is recorded like a fault.
+        // No client waits for a reply, so a refusal is recorded as a dead letter.
         if let Outcome::Refused { text: reason, .. } = called? {
             sink.dead_letter(DeadLetter { sequence, session: 0, session_seq: 0, schema: 0, reason });
         }
@@ -382,7 +382,7 @@ impl Fold {
         Ok(())
     }
 
-    /// Calls a handler; its outputs are staged, and there are none if it is refused.
+    /// Calls a handler and stages its outputs; discards them if it refuses.
     #[inline]
     fn call(
         &mut self,
@@ -419,7 +419,7 @@ impl Fold {
         }
     }
 
-    /// What the policy makes of a call that had no effect.
+    /// Applies the policy to a call without effect.
     fn refused(&mut self, refused: Refused, trigger: Trigger, sequence: u64) -> Result<Outcome, EngineError> {
         self.outputs.clear();
         let (session, session_seq) = trigger.origin();
@@ -445,14 +445,14 @@ impl Fold {
         }
     }
 
-    /// Published messages, notices and timers of a call that succeeded.
+    /// Passes on the published messages, notices and timers of a successful call.
     #[inline]
     pub(crate) fn commit_side_outputs(&mut self, sink: &mut dyn Sink) {
         for draft in &self.outputs.published {
             sink.publish(draft.schema, draft.encoding, self.outputs.payload(draft));
         }
         for (session, draft) in &self.outputs.notices {
-            // A session that is not open receives nothing.
+            // Notices for a session that is not open are dropped.
             let Some(entry) = self.sessions.get_mut(*session) else { continue };
             entry.last_notice += 1;
             entry.notices.push_back(Notice {
@@ -481,7 +481,7 @@ impl Fold {
     }
 }
 
-/// What a handler is called for.
+/// Reason for a handler's call.
 #[derive(Clone, Copy)]
 enum Trigger {
     Message { schema: u32, session: u64, session_seq: u64 },
@@ -489,7 +489,7 @@ enum Trigger {
 }
 
 impl Trigger {
-    /// Session and number of the message; 0 for a timer.
+    /// Returns session and number of the message; 0 for a timer.
     const fn origin(self) -> (u64, u64) {
         match self {
             Self::Message { session, session_seq, .. } => (session, session_seq),
@@ -497,7 +497,7 @@ impl Trigger {
         }
     }
 
-    /// As errors name it.
+    /// Describes the trigger for errors.
     fn describe(self) -> String {
         match self {
             Self::Message { schema, .. } => describe(schema),

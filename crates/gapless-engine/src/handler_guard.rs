@@ -1,6 +1,7 @@
-//! The guard around what an application writes: a panic becomes a reason why the call had no effect, and so do changes
-//! that cannot be kept. The fold and the speculative executor call their handlers here and nowhere else. The guard changes
-//! nothing: what a reason means (stop, refuse, roll back) is the caller's to decide.
+//! Guard around application code: it turns panics and inadmissible changes into the reason why a call had no effect.
+//!
+//! The fold and the speculative executor call their handlers only here. The guard changes no state: the caller decides
+//! whether to stop, refuse or roll back.
 
 use crate::outputs::Outcome;
 use crate::reject::Reject;
@@ -9,22 +10,23 @@ use gapless_wire::control::RefusalCode;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Why a handler's call had no effect.
+/// Reason why a handler's call had no effect.
 pub(crate) enum Refused {
-    /// The payload is not the message that its header says.
+    /// The payload does not decode as the message named by its header.
     Undecodable(DecodeError),
     /// The handler refused.
     Rejected(Reject),
-    /// There is no handler.
+    /// No handler takes the message.
     Unhandled(String),
-    /// The handler succeeded, and its changes of the state cannot be kept.
+    /// The handler succeeded, but its state changes cannot be kept.
     Inadmissible(String),
     /// The handler panicked, with this message.
     Panicked(String),
 }
 
 impl From<Refused> for Outcome {
-    /// What the publisher is told. What the handler itself has refused is no fault; all else is recorded as a dead letter.
+    /// Builds the reply to the publisher. A refusal by the handler is no fault; all other reasons are recorded as dead
+    /// letters.
     #[cold]
     fn from(refused: Refused) -> Self {
         let (code, text) = match refused {
@@ -40,14 +42,14 @@ impl From<Refused> for Outcome {
     }
 }
 
-/// Calls what an application has written.
+/// Calls application code.
 ///
 /// # Errors
-/// What `call` returns, or that it panicked. The state that it worked on is then as the panic left it.
+/// The error of `call`, or its panic. The state is then as the call left it.
 #[inline]
 pub(crate) fn guard(call: impl FnOnce() -> Result<(), Refused>) -> Result<(), Refused> {
-    // Unwind safe: callers drop the outputs of a call that had no effect, and roll the state back, stop, or keep it as the
-    // panic left it, on every replay alike.
+    // Unwind safe: callers drop the outputs of a call without effect. They roll the state back, stop, or keep it as the
+    // panic left it, equally in every replay.
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
@@ -64,8 +66,8 @@ mod tests {
     use super::*;
     use std::panic::panic_any;
 
-    /// What a publisher is told, and whether it is recorded.
-    fn told(called: Result<(), Refused>) -> (RefusalCode, u64, String, bool) {
+    /// Returns the reply to the publisher, and whether it is a dead letter.
+    fn refusal(called: Result<(), Refused>) -> (RefusalCode, u64, String, bool) {
         match called.map_or_else(Outcome::from, |()| Outcome::Done) {
             Outcome::Done => panic!("it has an effect"),
             Outcome::Refused { code, detail, text, dead } => (code, detail, text, dead),
@@ -73,17 +75,17 @@ mod tests {
     }
 
     #[test]
-    fn a_call_without_effect_is_a_refusal_that_says_why() {
+    fn call_without_effect_has_a_reason() {
         assert!(guard(|| Ok(())).is_ok());
         let rejected = guard(|| Err(Refused::Rejected(Reject::new(7, "no"))));
-        assert_eq!(told(rejected), (RefusalCode::Rejected, 7, "no".to_owned(), false));
+        assert_eq!(refusal(rejected), (RefusalCode::Rejected, 7, "no".to_owned(), false));
         let unhandled = guard(|| Err(Refused::Unhandled("nothing takes it".to_owned())));
-        assert_eq!(told(unhandled), (RefusalCode::Unhandled, 0, "nothing takes it".to_owned(), true));
+        assert_eq!(refusal(unhandled), (RefusalCode::Unhandled, 0, "nothing takes it".to_owned(), true));
         let inadmissible = guard(|| Err(Refused::Inadmissible("too much".to_owned())));
-        assert_eq!(told(inadmissible), (RefusalCode::Rejected, 0, "too much".to_owned(), true));
+        assert_eq!(refusal(inadmissible), (RefusalCode::Rejected, 0, "too much".to_owned(), true));
         let panicked = |call: fn() -> Result<(), Refused>, message: &str| {
             let text = format!("the handler panicked: {message}");
-            assert_eq!(told(guard(call)), (RefusalCode::HandlerPanicked, 0, text, true));
+            assert_eq!(refusal(guard(call)), (RefusalCode::HandlerPanicked, 0, text, true));
         };
         panicked(|| panic!("as text"), "as text");
         panicked(|| panic_any("as a string".to_owned()), "as a string");

@@ -1,4 +1,4 @@
-//! A service host's journal as its snapshots need it: synced below them, and cleaned up behind them.
+//! [`HostJournal`]: syncs a service host's journal before a snapshot, and deletes segments after one.
 
 use crate::EngineError;
 use crate::snapshot_schedule::SnapshotJournal;
@@ -10,7 +10,7 @@ pub(crate) struct HostJournal {
 }
 
 impl HostJournal {
-    /// Of a journal whose newest snapshot stands at `snapshot_sequence`, 0 without one.
+    /// Wraps a journal whose newest snapshot is at `snapshot_sequence`; 0 without one.
     pub fn new(syncer: Syncer, preparer: SegmentPreparer, snapshot_sequence: u64) -> Self {
         if snapshot_sequence > 0 {
             preparer.set_snapshot_sequence(snapshot_sequence);

@@ -1,4 +1,4 @@
-//! [`Outbox`]: the outputs of a live fold on their way to the publishers and to the sequencer.
+//! [`Outbox`]: outputs of a live fold on their way to the publishers and the sequencer.
 
 use super::Delivery;
 use crate::dead_letters::{DeadLetter, DeadLetters};
@@ -19,49 +19,51 @@ use gapless_wire::{FrameHeader, Kind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Messages kept back for one publisher, before those among them are looked for that are of no more use.
+/// Number of messages deferred for one publisher from which obsolete ones are removed.
 const COMPACTED_FROM: usize = 1 << 16;
 
-/// Messages for a publisher whose ring is full, in order. What is of use is never left out, since nobody would ask for
-/// it; and that is bounded: by the places in the windows of the open sessions, and by their unreceived notices.
+/// Messages for a publisher whose ring is full, in order. A message that is still of use is never dropped, because no
+/// client would ask for it. Their number is bounded by the windows of the open sessions and by their unreceived
+/// notices.
 pub(super) struct Waiting {
     connection: ConnectionId,
     pub(super) messages: VecDeque<Deferred>,
-    /// The number of messages from which on they are looked through.
+    /// Number of messages that triggers the next compaction.
     compacted_from: usize,
 }
 
-/// A session's open with the token that it has: the answer says what the stream has, and waits until it has that.
+/// Reopening of an open session by its token. The answer states the stream's last sequence for it, and waits until that
+/// is released.
 pub(super) struct Reopened {
     connection: ConnectionId,
     next_session_seq: u64,
     notices_seen: u64,
-    /// The last sequence that was given before.
+    /// Last sequence assigned before the request.
     last_sequence: u64,
 }
 
-/// Where the live fold's outputs go.
+/// Destination of the live fold's outputs.
 pub(super) struct Outbox {
     pub(super) delivery: Delivery,
-    /// For publishers whose ring was full.
+    /// Messages for publishers whose ring was full.
     pub(super) deferred: Vec<Waiting>,
-    /// Sessions whose publisher is known before their open was applied.
+    /// Connections of sessions whose open is not applied yet.
     pub(super) attached_early: FxHashMap<u64, ConnectionId>,
-    /// Sessions that were opened again and are not answered yet.
+    /// Reopened sessions without an answer so far.
     pub(super) reopened: BTreeMap<u64, Reopened>,
     pub(super) sequencer: Mailbox<SequencerRequest>,
-    /// Of the sequencer's thread, which may sleep when a timer is set.
+    /// Wakes the sequencer's thread, which may sleep when a timer is set.
     pub(super) sequencer_waker: Waker,
     /// Requests that the sequencer's mailbox has no room for yet.
     pub(super) requests: VecDeque<SequencerRequest>,
     pub(super) dead_letters: DeadLetters,
     pub(super) record: Option<OutputRecord>,
-    /// The sequencer is to be told of all timers as they stand behind this sequence, and of none before.
+    /// Sequence after which the sequencer receives all timers that are set then; until then it receives none.
     pub(super) timers_from: Option<u64>,
 }
 
 impl Outbox {
-    /// How much of what is longer than a ring has found room.
+    /// Continues messages longer than a ring; returns how much has found room.
     #[inline]
     pub(super) fn refresh(&mut self) -> usize {
         match &mut self.delivery {
@@ -115,7 +117,7 @@ impl Outbox {
         defer(&mut self.deferred, connection, Deferred { session, kind });
     }
 
-    /// Whether messages to this publisher wait already; later ones must not overtake them.
+    /// Tells whether messages to this publisher are deferred; later ones must not overtake them.
     #[inline]
     fn is_waiting(&self, connection: ConnectionId) -> bool {
         !self.deferred.is_empty() && self.deferred.iter().any(|waiting| waiting.connection == connection)
@@ -152,7 +154,7 @@ impl Outbox {
         }
     }
 
-    /// Answers a session open. Its sequence is the session's identifier.
+    /// Answers a session open. The frame's sequence is the session's identifier.
     fn send_opened(&mut self, connection: ConnectionId, entry: &SessionEntry, next_session_seq: u64) {
         if self.is_waiting(connection) || self.try_opened(connection, entry, next_session_seq) == Delivered::Later {
             self.defer(connection, entry.session, DeferredKind::Opened { next_session_seq });
@@ -172,18 +174,18 @@ impl Outbox {
         let length = refusal.write_to(&mut payload);
         let kind = Kind::Reply;
         let header = FrameHeader { kind, flags: REFUSED_FLAG, session, session_seq, ..FrameHeader::default() };
-        // If there is no room the publisher repeats its command and is refused again.
+        // Without room the refusal is dropped: the publisher repeats its command and is refused again.
         let _ = self.deliver(connection, &header, Payload::new(&payload[..length]));
     }
 
-    /// Asks the sequencer for every timer that is set.
+    /// Requests every timer of the fold from the sequencer.
     #[cold]
     pub(super) fn set_timers(&mut self, fold: &Fold) {
         let requests = fold.timers.iter().map(|(timer, deadline_ns)| SequencerRequest::SetTimer { timer, deadline_ns });
         self.requests.extend(requests);
     }
 
-    /// Something from the sequencer.
+    /// Handles a message from the sequencer.
     #[cold]
     pub(super) fn handle_request(&mut self, fold: &mut Fold, message: ResponderMessage) {
         match message {
@@ -194,7 +196,7 @@ impl Outbox {
                 }
             },
             ResponderMessage::Repeat { session, session_seq, connection, .. } => {
-                // A session or command that is not known here yet is on its way; its reply will go out then.
+                // An unknown session or command is still on its way; its reply is sent when it is applied.
                 let Some(entry) = fold.sessions.get(session) else { return };
                 if let Some(reply) = entry.find(session_seq) {
                     self.send_reply(connection, session, reply, Payload::new(&reply.payload));
@@ -226,7 +228,7 @@ impl Outbox {
             ResponderMessage::NotLeader { connection, leader } => {
                 let mut payload = [0; NOT_LEADER_LENGTH_MAX];
                 let (header, length) = not_leader(&leader, &mut payload);
-                // If there is no room it is said again.
+                // Without room it is dropped: the publisher asks again.
                 let _ = self.deliver(connection, &header, Payload::new(&payload[..length]));
             }
             ResponderMessage::LeadsNoMore => {
@@ -237,7 +239,7 @@ impl Outbox {
         }
     }
 
-    /// Answers opens of sessions that are open: when all that was given before is released, and the session is known here.
+    /// Answers reopened sessions, once everything sequenced before is released and the session is known here.
     #[cold]
     pub(super) fn answer_reopened(&mut self, fold: &mut Fold, released_sequence: u64) {
         let mut all = std::mem::take(&mut self.reopened);
@@ -247,7 +249,7 @@ impl Outbox {
             if last_sequence > released_sequence || *session > last_applied {
                 return true;
             }
-            // One that has been closed meanwhile is opened anew by who asks again.
+            // A session closed meanwhile gets no answer: the client's retry opens a new one.
             let Some(entry) = fold.sessions.get_mut(*session) else { return false };
             entry.connection = Some(connection);
             let entry = &*entry;
@@ -258,14 +260,14 @@ impl Outbox {
         self.reopened = all;
     }
 
-    /// Whether something waits for room in a publisher's ring, of which nobody tells.
+    /// Tells whether messages wait for room in a publisher's ring. No wake-up announces that room.
     #[inline]
     pub(super) fn awaits_room(&self) -> bool {
         let has_begun = matches!(&self.delivery, Delivery::Direct(egress) if egress.awaits_room());
         has_begun || !self.deferred.is_empty()
     }
 
-    /// Tries again what did not fit, for each publisher until its ring is full again. How many messages have found room.
+    /// Retries deferred messages, for each publisher until its ring is full again. Returns the number that found room.
     #[cold]
     pub(super) fn retry(&mut self, fold: &Fold) -> usize {
         let mut moved = 0;
@@ -291,11 +293,11 @@ impl Outbox {
         match kind {
             DeferredKind::Reply(session_seq) => match entry.find(session_seq) {
                 Some(reply) => self.deliver(connection, &reply.header(session), Payload::new(&reply.payload)),
-                // A reply that is no longer kept was acknowledged by a later command.
+                // A reply that is no longer stored was acknowledged by a later command.
                 None => Delivered::Never,
             },
             DeferredKind::Notices => {
-                // The publisher drops those that it has by their numbers.
+                // The publisher drops duplicates by their numbers.
                 let mut notices = entry.notices.iter();
                 let first_rejected =
                     notices.find(|notice| self.send_notice(connection, session, notice) == Delivered::Later);
@@ -306,7 +308,7 @@ impl Outbox {
     }
 }
 
-/// Keeps a message back for a publisher whose ring is full.
+/// Defers a message for a publisher whose ring is full.
 #[cold]
 fn defer(deferred: &mut Vec<Waiting>, connection: ConnectionId, message: Deferred) {
     let number = deferred.iter().position(|waiting| waiting.connection == connection).unwrap_or_else(|| {
@@ -317,8 +319,8 @@ fn defer(deferred: &mut Vec<Waiting>, connection: ConnectionId, message: Deferre
 }
 
 impl Waiting {
-    /// Where there are many: leaves out what waits already, what its publisher has acknowledged by a later command, and
-    /// what is for a session that is closed. A publisher may send on for ever without reading.
+    /// Above the limit, removes duplicates, replies that later commands have acknowledged, and messages for closed
+    /// sessions. Without this, a publisher that sends and never reads would grow the queue without end.
     fn compact(&mut self, fold: &Fold) {
         if self.messages.len() < self.compacted_from {
             return;
@@ -341,7 +343,8 @@ impl Sink for Outbox {
     #[inline]
     fn reply(&mut self, session: &SessionEntry, reply: &StoredReply) {
         crash_point("before_reply");
-        // Nobody waits for it here: the session is connected to another member, to none, or its owner has read the reply already.
+        // No publisher waits for it here: the session is connected to another member or to none, or its owner has read
+        // the reply.
         if session.connection.is_none() && self.record.is_none() {
             return;
         }

@@ -1,5 +1,5 @@
-//! What an executor does with released frames: how many it takes at a time, whom it answers and when again, what it counts and
-//! records, and where it ends.
+//! Tests of [`Executor`]: batch sizes, replies and their retries, counters, the record of outputs, and the position of
+//! a clean stop.
 
 use super::*;
 use crate::context::Context;
@@ -29,11 +29,11 @@ const SESSION: u64 = 1;
 const PUBLISHER: ConnectionId = ConnectionId(4);
 const FRAMES_PER_POLL_MAX: usize = 16;
 const SECOND_NS: u64 = 1_000_000_000;
-/// The ring to the publisher holds four frames of this length.
+/// Capacity of the publisher's ring: four frames with a [`LONG_REPLY`].
 const RING_BYTES: usize = 4096;
 const LONG_REPLY: usize = RING_BYTES / 4 - HEADER_LENGTH;
 
-/// Keeps the first byte of each command, which says what it asks for.
+/// Service that keeps the first byte of each command, which selects the handler's action.
 struct Keeper(Vec<u8>);
 
 impl Keeper {
@@ -65,7 +65,7 @@ impl Service for Keeper {
     }
 }
 
-/// A journal that needs nothing before a snapshot.
+/// Journal that needs no sync before a snapshot.
 struct Synced;
 
 impl SnapshotJournal for Synced {
@@ -76,7 +76,7 @@ impl SnapshotJournal for Synced {
     fn covered(&mut self, _: u64) {}
 }
 
-/// An executor, the window before it, and the publisher behind it. What is released and what time it is are the test's business.
+/// An executor between its window and its publisher. The test controls release and time.
 struct World {
     writer: WindowWriter,
     releaser: Releaser,
@@ -85,7 +85,7 @@ struct World {
     to_sequencer: Mailbox<SequencerRequest>,
     counters: Counters,
     replies: RingReader,
-    /// The publisher's, and the executor's as long as it has the publisher.
+    /// Held by the publisher, and by the executor while it keeps the publisher.
     wake: Arc<OwnedFd>,
     now_ns: u64,
     session_seq: u64,
@@ -96,7 +96,7 @@ impl World {
         Self::with(|_| {})
     }
 
-    /// An executor with other links; session 1 is open, and its publisher there.
+    /// Creates an executor with changed links. Session 1 is open and its publisher attached.
     fn with(change: impl FnOnce(&mut ExecutorLinks)) -> Self {
         let options = WindowOptions { identity: IDENTITY, ..WindowOptions::default() };
         let (mut writer, releaser) = options.create(1).unwrap();
@@ -153,7 +153,7 @@ impl World {
         self.writer.publish();
     }
 
-    /// A frame of a command; the next number of the session is its own.
+    /// Appends a frame of a command with the session's next number.
     fn append_command(&mut self, schema: u32, fragment: Fragment, payload: &[u8]) {
         self.session_seq += 1;
         let session_seq = self.session_seq;
@@ -166,7 +166,7 @@ impl World {
         self.releaser.release(window.appended(), window.appended_sequence());
     }
 
-    /// So many commands, released.
+    /// Appends and releases `count` commands.
     fn send(&mut self, count: usize, payload: &[u8]) {
         for _ in 0..count {
             self.append_command(SCHEMA, Fragment::WHOLE, payload);
@@ -183,7 +183,7 @@ impl World {
         self.executor.poll(Now { monotonic_ns: self.now_ns, epoch_ns: self.now_ns })
     }
 
-    /// How many frames the next poll takes; the publisher reads its replies.
+    /// Polls, and returns the number of frames taken; the publisher reads its replies.
     fn handled(&mut self, after_ns: u64) -> usize {
         let frames = self.poll(after_ns);
         assert_eq!(self.answered(frames + 1).len(), frames);
@@ -194,7 +194,8 @@ impl World {
         self.executor.on_close(Now { monotonic_ns: self.now_ns, epoch_ns: self.now_ns }).unwrap();
     }
 
-    /// The numbers of the commands whose replies the publisher finds in its ring, at most so many; 0 for its open.
+    /// Reads at most `count_max` replies from the publisher's ring; returns the numbers of their commands, 0 for the
+    /// session open.
     fn answered(&mut self, count_max: usize) -> Vec<u64> {
         let mut numbers = Vec::new();
         while numbers.len() < count_max
@@ -211,18 +212,18 @@ impl World {
         numbers
     }
 
-    /// Of the service's counters.
+    /// Returns one of the service's counters.
     fn count(&self, label: &str) -> u64 {
         let values = self.counters.values();
         values.iter().find(|(found, _)| found.strip_prefix("service.") == Some(label)).unwrap().1
     }
 
-    /// How long the executor waits for a poll that nobody asks for.
+    /// Returns the time until the executor's own next deadline.
     fn waits_ns(&self) -> Option<u64> {
         self.executor.next_deadline_ns().map(|deadline_ns| deadline_ns - self.now_ns)
     }
 
-    fn timers_told(&self) -> Vec<u64> {
+    fn timers_requested(&self) -> Vec<u64> {
         let requests = std::iter::from_fn(|| self.to_sequencer.pop());
         let timers = requests.map(|request| match request {
             SequencerRequest::SetTimer { timer, deadline_ns } if deadline_ns == 100 + timer => timer,
@@ -242,19 +243,19 @@ fn snapshots_of(directory: &Path) -> Vec<u64> {
 }
 
 #[test]
-fn what_is_released_is_handled_once_in_its_order_and_answered() {
+fn released_frames_run_once_in_order() {
     let mut world = World::new();
     assert_eq!((world.executor.name(), world.count("last_sequence")), ("service", 1));
     world.append_command(SCHEMA, Fragment::WHOLE, b"a");
     for _ in 0..3 {
-        assert_eq!((world.poll(0), world.answered(9)), (0, vec![]), "it may still be cut");
+        assert_eq!((world.poll(0), world.answered(9)), (0, vec![]), "an unreleased frame may still be truncated");
     }
     world.send(1, b"b");
     assert_eq!((world.poll(0), world.answered(9)), (2, vec![1, 2]));
     assert_eq!((world.poll(0), world.answered(9)), (0, vec![]));
     assert_eq!(world.executor.fold.state(), b"ab");
     assert_eq!((world.count("last_sequence"), world.count("handling_sequence")), (3, 0));
-    // What no handler takes is counted, and answered as well.
+    // A command without a handler is counted, and answered too.
     world.append_command(SCHEMA + 1, Fragment::WHOLE, b"c");
     world.release();
     assert_eq!((world.count("dead_letters"), world.poll(0), world.answered(9)), (0, 1, vec![3]));
@@ -263,7 +264,7 @@ fn what_is_released_is_handled_once_in_its_order_and_answered() {
 }
 
 #[test]
-fn the_counters_begin_where_the_recovery_has_ended() {
+fn counters_start_after_recovery() {
     let counters = Counters::in_memory(32).unwrap();
     let recovered = Recovered { last_sequence: 7, interrupted_sequence: 6, ..Recovered::default() };
     let views = ExecutorCounters::add_to(&counters, &recovered).unwrap().views();
@@ -272,32 +273,32 @@ fn the_counters_begin_where_the_recovery_has_ended() {
 }
 
 #[test]
-fn polls_that_are_full_take_twice_as_much_until_they_take_too_long() {
+fn full_polls_double_until_too_slow() {
     let mut world = World::new();
     world.send(100, b"_");
-    // The first poll, of the open, was full.
+    // The first poll, of the session open, was full.
     let took_ns = [0, 0, POLL_NS_MAX, 1, 0, POLL_NS_MAX + 1];
     assert_eq!(took_ns.map(|took_ns| world.handled(took_ns)), [2, 4, 8, 16, 16, 8]);
     assert_eq!([2 * POLL_NS_MAX; 4].map(|took_ns| world.handled(took_ns)), [4, 2, 1, 1]);
     assert_eq!([0; 5].map(|took_ns| world.handled(took_ns)), [2, 4, 8, 16, 8]);
-    // The last was not full: how long ago it was says nothing.
+    // The last poll was not full, so its duration has no influence.
     world.send(40, b"_");
     assert_eq!([SECOND_NS, 0, 0].map(|took_ns| world.handled(took_ns)), [16, 16, 8]);
 }
 
 #[test]
-fn a_message_of_several_frames_is_handled_in_one_poll() {
+fn fragments_are_handled_in_one_poll() {
     let mut world = World::new();
     for index in 0..3 {
         world.append_command(SCHEMA, Fragment { index, count: 3 }, b"m");
     }
     world.send(2, b"_");
-    // The first poll was full and took long, so that this one takes as little as may be.
+    // The first poll was full and took long, so this one takes the minimum.
     assert_eq!((world.poll(2 * POLL_NS_MAX), world.answered(9)), (3, vec![3]));
 }
 
 #[test]
-fn a_frame_that_is_none_stops_it_at_its_place_and_what_was_before_it_is_answered() {
+fn corrupt_frame_stops_after_replies() {
     let mut world = World::new();
     world.send(1, b"a");
     let header = FrameHeader { sequence: 3, ..FrameHeader::default() };
@@ -316,7 +317,7 @@ fn a_frame_that_is_none_stops_it_at_its_place_and_what_was_before_it_is_answered
 }
 
 #[test]
-fn who_opens_a_session_again_is_answered_when_what_was_given_before_is_released() {
+fn reopen_waits_for_the_release() {
     let mut world = World::new();
     world.append_command(SCHEMA, Fragment::WHOLE, b"a");
     let (session, token, connection) = (SESSION, 7, PUBLISHER);
@@ -330,26 +331,26 @@ fn who_opens_a_session_again_is_answered_when_what_was_given_before_is_released(
 }
 
 #[test]
-fn the_sequencer_is_told_of_all_timers_where_it_begins_to_lead_and_of_each_from_there_on() {
+fn new_leader_gets_all_timers() {
     let mut world = World::new();
     world.send(1, &[b't', 1, 101]);
-    assert_eq!((world.poll(0), world.timers_told()), (1, vec![1]));
+    assert_eq!((world.poll(0), world.timers_requested()), (1, vec![1]));
     world.from_sequencer.push(ResponderMessage::Leads { last_sequence: 3 }).unwrap();
-    assert_eq!((world.poll(0), world.timers_told()), (0, vec![]));
+    assert_eq!((world.poll(0), world.timers_requested()), (0, vec![]));
     world.send(1, &[b't', 2, 102]);
-    assert_eq!((world.poll(0), world.timers_told()), (1, vec![1, 2]));
+    assert_eq!((world.poll(0), world.timers_requested()), (1, vec![1, 2]));
     world.send(1, &[b't', 3, 103]);
-    assert_eq!((world.poll(0), world.timers_told()), (1, vec![3]));
+    assert_eq!((world.poll(0), world.timers_requested()), (1, vec![3]));
 }
 
 #[test]
-fn replies_that_find_no_room_are_counted_and_tried_again_soon_where_the_publisher_reads() {
+fn deferred_replies_are_retried() {
     let mut world = World::new();
     world.send(8, b"l");
     while world.poll(0) > 0 {}
     assert_eq!((world.count("messages_waiting"), world.count("last_sequence")), (4, 9));
     assert_eq!(world.waits_ns(), Some(100_000));
-    assert_eq!((world.poll(100_000), world.waits_ns()), (0, Some(200_000)), "it does not read");
+    assert_eq!((world.poll(100_000), world.waits_ns()), (0, Some(200_000)), "the publisher does not read");
     assert_eq!((world.poll(200_000), world.waits_ns()), (0, Some(400_000)));
     assert_eq!(world.answered(2), [1, 2]);
     assert_eq!((world.poll(400_000), world.waits_ns()), (2, Some(100_000)));
@@ -357,29 +358,25 @@ fn replies_that_find_no_room_are_counted_and_tried_again_soon_where_the_publishe
     // A later reply does not overtake them.
     world.send(1, b"_");
     assert_eq!(world.answered(1), [3]);
-    assert_eq!(
-        (world.poll(100_000), world.count("messages_waiting")),
-        (2, 2),
-        "a frame, and a reply that has found room"
-    );
+    assert_eq!((world.poll(100_000), world.count("messages_waiting")), (2, 2), "one frame, and one deferred reply");
     assert_eq!(world.answered(9), [4, 5, 6, 7]);
     assert_eq!((world.poll(100_000), world.waits_ns()), (2, None));
     assert_eq!((world.answered(9), world.count("messages_waiting")), (vec![8, 9], 0));
 }
 
 #[test]
-fn a_publisher_that_reads_no_more_is_dropped_within_a_second() {
+fn closed_publisher_is_soon_dropped() {
     let mut world = World::new();
     let (_, other) = ring::create(&MemoryKind::Anonymous, RING_BYTES, IDENTITY).unwrap();
     drop(std::mem::replace(&mut world.replies, other));
     world.poll(SECOND_NS - 1);
-    assert_eq!(Arc::strong_count(&world.wake), 2, "it has looked a moment ago");
+    assert_eq!(Arc::strong_count(&world.wake), 2, "the last check was less than a second ago");
     world.poll(1);
     assert_eq!(Arc::strong_count(&world.wake), 1);
 }
 
 #[test]
-fn a_clean_stop_ends_with_what_is_released_or_with_what_is_appended() {
+fn clean_stop_drains_to_its_position() {
     for (stop_at, is_drained) in [(StopAt::Released, true), (StopAt::Appended, false)] {
         let mut world = World::with(|links| links.stop_at = stop_at);
         assert!(world.executor.is_drained());
@@ -395,7 +392,7 @@ fn a_clean_stop_ends_with_what_is_released_or_with_what_is_appended() {
 }
 
 #[test]
-fn a_clean_stop_waits_for_the_snapshot_of_all_that_is_handled() {
+fn clean_stop_awaits_the_last_snapshot() {
     let directory = tempfile::tempdir().unwrap();
     let rules = SnapshotRules { interval_frames: None, on_stop: true };
     let mut world = World::with(|links| links.snapshots = snapshots_in(directory.path(), rules));
@@ -411,13 +408,13 @@ fn a_clean_stop_waits_for_the_snapshot_of_all_that_is_handled() {
         assert_eq!((world.executor.is_drained(), world.poll(0)), (false, frames));
         assert!(snapshots_of(directory.path()).is_empty());
     }
-    assert!(!world.executor.is_drained(), "it is taken, and not written");
+    assert!(!world.executor.is_drained(), "the snapshot is taken but not written");
     world.poll(0);
     assert_eq!((snapshots_of(directory.path()), world.executor.is_drained()), (vec![22], true));
 }
 
 #[test]
-fn the_record_of_outputs_is_written_when_nothing_comes_and_ends_where_a_snapshot_stands() {
+fn idle_or_snapshot_ends_output_record() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let records = || -> Vec<(u64, u64)> {
@@ -447,13 +444,17 @@ fn the_record_of_outputs_is_written_when_nothing_comes_and_ends_where_a_snapshot
 }
 
 #[test]
-fn replies_to_what_was_handled_before_a_panic_leave() {
+fn replies_before_a_panic_are_sent() {
     let mut world = World::with(|links| links.state_hasher = StateHasher::new(3, IDENTITY, Mailbox::new(8)));
     world.send(1, b"a");
     world.send(1, b"!");
     let outcome = catch_unwind(AssertUnwindSafe(|| world.try_poll(0).map_err(|error| error.to_string())));
     assert!(outcome.is_err());
-    assert_eq!((world.answered(9), world.count("handling_sequence")), (vec![], 3), "it was at the second one");
+    assert_eq!(
+        (world.answered(9), world.count("handling_sequence")),
+        (vec![], 3),
+        "the second command was in progress"
+    );
     let World { executor, mut replies, .. } = world;
     drop(executor);
     assert!(replies.next_length().unwrap().is_some());

@@ -1,6 +1,6 @@
-//! A fold on an event stream that belongs to others: what it takes from it, and what it leaves alone. There are no
-//! commands with replies; what its handlers publish goes back into the stream under numbers that follow from the
-//! stream alone, so that a replay and a second copy publish the same.
+//! A fold on an event stream that belongs to other programs: which frames it takes. It has no commands with replies.
+//! Handlers publish into the stream, under numbers derived from the stream alone, so that a replay and a second
+//! instance publish the same.
 
 use crate::EngineError;
 use crate::dead_letters::DeadLetter;
@@ -11,18 +11,18 @@ use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Fragment, Frame, Kind};
 
 impl Fold {
-    /// The same fold, for a stream that belongs to others.
+    /// Turns this into a fold on an event stream.
     #[must_use]
     pub fn on_event_stream(mut self) -> Self {
         self.is_on_event_stream = true;
         self
     }
 
-    /// Applies the next frame of a stream that belongs to others; `own` if this service published it, or asked for
-    /// the timer. Messages that no handler takes are somebody else's.
+    /// Applies the next frame of an event stream. `own`: this service published it or requested the timer. Messages
+    /// without a handler belong to other consumers and are ignored.
     ///
     /// # Errors
-    /// A gap in the order; what the policy makes an error.
+    /// A gap in the sequence, or a case that the policy makes an error.
     pub fn apply_event_stream_frame(
         &mut self,
         frame: &Frame<'_>,
@@ -61,7 +61,7 @@ impl Fold {
         }
         match self.run(frame, payload)? {
             Outcome::Done => self.commit_side_outputs(sink),
-            // Nobody waits for an answer, so a refusal is recorded like a fault.
+            // No client waits for a reply, so a refusal is recorded as a dead letter.
             Outcome::Refused { text, .. } => {
                 let (sequence, session, schema) = (frame.sequence(), frame.session(), frame.schema());
                 let session_seq = frame.session_seq();
@@ -72,8 +72,7 @@ impl Fold {
     }
 }
 
-/// The stream has as many timers as it may have: one that the service has set will not fire, and whoever looks after
-/// it is told.
+/// Records that the stream has refused a timer for lack of room, so that an operator learns that it will not fire.
 #[cold]
 fn timer_refused(frame: &Frame<'_>, sink: &mut dyn Sink) {
     let Some(TimerFired { timer, deadline_ns }) = TimerFired::from_bytes(frame.payload()) else { return };
@@ -133,7 +132,7 @@ mod tests {
         bytes
     }
 
-    /// The letters after own and foreign requests, of which some are refused.
+    /// Applies own and foreign timer requests, some of them refused; returns the dead letters.
     fn letters() -> Vec<DeadLetter> {
         let (mut fold, mut letters) = (Fold::new(Idle, Policy::default()).on_event_stream(), Letters::default());
         let requests = [(11, 0, true), (12, REFUSED_FLAG, true), (13, REFUSED_FLAG, false), (14, REFUSED_FLAG, true)];
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_that_the_stream_refuses_is_a_dead_letter_at_each_replay() {
+    fn refused_timer_is_a_dead_letter() {
         let letter = |sequence: u64, timer: u64| DeadLetter {
             sequence,
             session: 7,
@@ -154,7 +153,7 @@ mod tests {
             reason: format!("the stream has no room for timer {timer}, due at 5000 ns; it will not fire"),
         };
         let once = letters();
-        assert_eq!(once, [letter(2, 12), letter(4, 14)], "its own, and those that were refused");
+        assert_eq!(once, [letter(2, 12), letter(4, 14)], "only own requests that were refused");
         assert_eq!(letters(), once);
     }
 }

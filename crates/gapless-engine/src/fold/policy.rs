@@ -1,22 +1,22 @@
-//! [`Policy`]: what a fold does in cases that the service does not decide.
+//! [`Policy`]: a fold's reaction to faults and to changed handlers.
 
 use super::CheckRefusals;
 use gapless_wire::mark::FaultRules;
 use std::collections::BTreeSet;
 
-/// What happens when a handler panics.
+/// Reaction to a panic of a handler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnPanic {
-    /// The service stops with an error that names the command; nothing of the command was sent. The
-    /// operator mends the handler, or skips the command's sequence.
+    /// The service stops with an error that names the command, of which nothing was sent. The operator fixes the
+    /// handler, or skips the command's sequence.
     #[default]
     Stop,
-    /// The command is refused and recorded as a dead letter; the state stays as the handler left it,
-    /// on every replay alike.
+    /// The command is refused and recorded as a dead letter. The state stays as the handler left it, equally in every
+    /// replay.
     DeadLetter,
 }
 
-/// What happens to a message that nobody handles, or whose payload is not what its header says.
+/// Reaction to a message without a handler, or with a payload that does not match its header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnUnhandled {
     /// The command is refused and recorded as a dead letter.
@@ -26,45 +26,47 @@ pub enum OnUnhandled {
     Stop,
 }
 
-/// What happens when a start has frames to replay that another program has handled.
+/// Reaction to a start that has to replay frames handled by another program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnOtherProgram {
-    /// The log says so, once.
+    /// A warning is logged, once.
     #[default]
     Warn,
-    /// The start fails with an error that says which frames.
+    /// The start fails with an error that names the frames.
     Refuse,
 }
 
-/// What happens when a replay puts out something else than the handlers once did, as far as that is recorded.
+/// Reaction to a replay with other outputs than the recorded ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnOtherOutputs {
-    /// The start fails with an error that says between which frames.
+    /// The start fails with an error that names the range of frames.
     #[default]
     Stop,
-    /// The log says so: clients may have been told what is not so any more.
+    /// A warning is logged: replies sent to clients may be wrong now.
     Warn,
 }
 
-/// What a fold does in cases that the service does not decide. `on_panic` and `on_unhandled` are written into the stream at the first
-/// start with other values than the defaults, and hold for the rest of its life: a start with others is refused.
+/// Reaction of a fold to faults and to changed handlers.
+///
+/// The first start with non-default values of `on_panic` and `on_unhandled` writes them to the stream, which keeps them
+/// for the rest of its life. A start with other values is then refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     /// A handler panics.
     pub on_panic: OnPanic,
-    /// Nobody handles a message.
+    /// A message has no handler.
     pub on_unhandled: OnUnhandled,
-    /// Commands without effect, in addition to those that the stream says are skipped (`gapless journal skip`).
+    /// Commands without effect, in addition to those that the stream marks as skipped (`gapless journal skip`).
     pub skip_sequences: BTreeSet<u64>,
-    /// A start replays frames that another program has handled. Means nothing to the stream.
+    /// A start replays frames that another program has handled. Not written to the stream.
     pub on_other_program: OnOtherProgram,
-    /// A replay puts out something else than was recorded. Means nothing to the stream.
+    /// A replay produces other outputs than recorded. Not written to the stream.
     pub on_other_outputs: OnOtherOutputs,
-    /// What the program is called, so that two builds of the same handlers are one; without a name the bytes of its
-    /// executable are its name. Means nothing to the stream.
+    /// Name of the program, so that two builds of the same handlers count as one. Without it the executable's bytes
+    /// identify the program. Not written to the stream.
     pub program: Option<String>,
-    /// Whether it is looked at that handlers which refuse have changed nothing; one that has stops the service. Means
-    /// nothing to the stream.
+    /// Check that a refusing handler has left the state unchanged; a violation stops the service. Not written to the
+    /// stream.
     pub check_refusals: CheckRefusals,
 }
 

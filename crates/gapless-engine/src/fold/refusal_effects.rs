@@ -1,41 +1,41 @@
-//! Whether a handler that refuses leaves the state as it was. An event-sourced handler changes the state in place, so what
-//! it has changed before it refuses stays changed, and a client was told that nothing happened.
+//! Check that a refusing handler leaves the state unchanged. An event-sourced handler changes the state in place:
+//! changes before the refusal remain, although the client is told that nothing happened.
 
 use crate::erased_service::ErasedService;
 
-/// Which calls of handlers are looked at: the state is encoded before each of these, and again if it is refused.
+/// Calls that are checked. The state is encoded before each of them, and again after a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckRefusals {
     /// None.
     Never,
-    /// The more the smaller the state is: each call while a snapshot has 4 KiB or less, beyond that one for each 4 KiB.
+    /// A share that falls with the size of a snapshot: each call up to 4 KiB, above that one call per 4 KiB.
     Sometimes,
-    /// Each.
+    /// All.
     Always,
 }
 
 impl Default for CheckRefusals {
-    /// Sometimes in builds with debug assertions, never in others.
+    /// Returns `Sometimes` with debug assertions, else `Never`.
     fn default() -> Self {
         if cfg!(debug_assertions) { Self::Sometimes } else { Self::Never }
     }
 }
 
-/// So many bytes may be encoded for each call, on average.
+/// Average number of bytes to encode per call.
 const BYTES_PER_CALL: usize = 4096;
 
-/// The state before a call.
+/// State before a call.
 #[derive(Default)]
 pub(super) struct StateBefore {
     state: Vec<u8>,
     again: Vec<u8>,
-    /// Calls until the next that is looked at.
+    /// Unchecked calls until the next check.
     rest: usize,
     is_taken: bool,
 }
 
 impl StateBefore {
-    /// A handler of `service` is about to be called.
+    /// Captures the state, if due, before a handler of `service` is called.
     #[inline]
     pub fn take(&mut self, how: CheckRefusals, service: &dyn ErasedService) {
         if how != CheckRefusals::Never {
@@ -55,7 +55,7 @@ impl StateBefore {
         self.rest = self.state.len() / BYTES_PER_CALL;
     }
 
-    /// Whether the call that was refused has changed the state; `false` where nobody looked.
+    /// Tells whether the refused call has changed the state; `false` if it was not checked.
     pub fn is_changed(&mut self, service: &dyn ErasedService) -> bool {
         if !std::mem::take(&mut self.is_taken) {
             return false;

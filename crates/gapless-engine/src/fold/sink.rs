@@ -1,10 +1,10 @@
-//! [`Sink`]: where a fold's outputs go, and the sinks that forget them.
+//! [`Sink`]: destination of a fold's outputs, and sinks that drop them.
 
 use crate::dead_letters::{DeadLetter, DeadLetters};
 use crate::sessions::{SessionEntry, StoredReply};
 use gapless_schema::Encoding;
 
-/// Where a fold's outputs go. Recovery ignores them: whoever waits for a reply asks again.
+/// Destination of a fold's outputs. Recovery drops them: a client that waits for a reply retries.
 pub trait Sink {
     /// A command has its reply.
     fn reply(&mut self, session: &SessionEntry, reply: &StoredReply);
@@ -12,19 +12,19 @@ pub trait Sink {
     fn opened(&mut self, session: &mut SessionEntry);
     /// A session has a new notice, the last of its list.
     fn notice(&mut self, session: &SessionEntry);
-    /// A timer is to fire.
+    /// A timer is set.
     fn set_timer(&mut self, timer: u64, deadline_ns: u64);
-    /// A timer is not to fire.
+    /// A timer is cancelled.
     fn cancel_timer(&mut self, timer: u64, deadline_ns: u64);
     /// No handler took a command.
     fn dead_letter(&mut self, letter: DeadLetter);
-    /// A message for the event stream that the service runs on; a service whose stream is its own has none.
+    /// Publishes a message to the event stream that the service runs on. A service with its own stream never calls it.
     fn publish(&mut self, schema: u32, encoding: Encoding, payload: &[u8]) {
         let _ = (schema, encoding, payload);
     }
 }
 
-/// A sink that forgets all but dead letters: what is skipped is skipped at a start.
+/// Drops all outputs but dead letters. Used at a start, which also records skipped commands.
 pub(crate) struct DeadLettersOnly<'a>(pub &'a mut DeadLetters);
 
 impl Sink for DeadLettersOnly<'_> {
@@ -39,7 +39,7 @@ impl Sink for DeadLettersOnly<'_> {
     }
 }
 
-/// A sink that forgets.
+/// Drops all outputs.
 pub struct NoSink;
 
 impl Sink for NoSink {

@@ -1,4 +1,4 @@
-//! What a fold makes of each frame: state, replies, notices, timers and dead letters, and where it stops.
+//! Tests of [`Fold`]: its state, replies, notices, timers and dead letters after each kind of frame, and its errors.
 
 use super::*;
 use crate::service::Handlers;
@@ -33,7 +33,7 @@ impl Message for Pair {
     }
 }
 
-/// Keeps the payloads of its commands; what each asks for is its first byte.
+/// Service that keeps the payloads of its commands. The first byte selects the handler's action.
 #[derive(Default)]
 struct Keeper {
     kept: Vec<u8>,
@@ -97,7 +97,7 @@ fn copy(buffer: &mut [u8], bytes: &[u8]) -> Result<usize, String> {
     Ok(bytes.len())
 }
 
-/// What a fold puts out, in short.
+/// Sink that describes each output in a line.
 #[derive(Default)]
 struct Told(Vec<String>);
 
@@ -135,14 +135,14 @@ impl Sink for Told {
     }
 }
 
-/// A fold, and the frames that it is given one after the other.
+/// A fold, and the header of its next frame.
 struct World {
     fold: Fold,
     session_seq: u64,
 }
 
 impl World {
-    /// With session 1 open, its token 7.
+    /// Opens session 1 with token 7.
     fn open(policy: Policy) -> Self {
         let mut world = Self { fold: Fold::new(Keeper::default(), policy), session_seq: 0 };
         let open = SessionOpen { token: 7, window_messages: 4, shared: false, notices_seen: 0 };
@@ -188,10 +188,10 @@ impl World {
 }
 
 #[test]
-fn each_command_changes_the_state_and_has_a_reply() {
+fn commands_change_state_and_reply() {
     let mut world = World::open(Policy::default());
     assert_eq!(world.command(b"rone").unwrap(), ["reply 1 1 2: 5 one"]);
-    assert_eq!(world.command(b"_").unwrap(), ["reply 1 2 3: 0 "], "one without a reply of its own, too");
+    assert_eq!(world.command(b"_").unwrap(), ["reply 1 2 3: 0 "], "also one without a reply of its own");
     assert_eq!(world.command(b"rtwo").unwrap(), ["reply 1 3 4: 5 two"]);
     let fold = &world.fold;
     assert_eq!((fold.state(), fold.service::<Keeper>().kept.as_slice()), (b"rone_rtwo".to_vec(), &b"rone_rtwo"[..]));
@@ -199,7 +199,7 @@ fn each_command_changes_the_state_and_has_a_reply() {
     let entry = fold.sessions().get(SESSION).unwrap();
     assert_eq!((entry.messages, entry.last_session_seq, entry.last_active_ns), (3, 3, 4 * TIME_NS));
     assert_eq!(entry.find(1).unwrap().payload, b"one");
-    // A command whose reply is too long has its effect all the same.
+    // A command with too long a reply takes effect nevertheless.
     let told = world.command(b"l").unwrap();
     assert_eq!(told, ["reply 1 4 5: ReplyTooLong 2097152 the command is done; its reply is longer than any may be"]);
     assert_eq!(world.fold.state(), b"rone_rtwol");
@@ -207,7 +207,7 @@ fn each_command_changes_the_state_and_has_a_reply() {
 }
 
 #[test]
-fn frames_out_of_order_or_of_another_stream_stop_it() {
+fn unexpected_frames_are_corruption() {
     let mut world = World::open(Policy::default());
     let reason = |outcome| match outcome {
         Err(EngineError::Corrupt { reason, .. }) => reason,
@@ -229,14 +229,14 @@ fn frames_out_of_order_or_of_another_stream_stop_it() {
     assert_eq!(reason(world.apply(world.header(Kind::SessionOpen), b"?")), "a malformed session open");
     let mut world = World::open(Policy::default());
     assert_eq!(reason(world.apply(world.header(Kind::Timer), b"?")), "a malformed timer");
-    // A transaction is the frame of a state-replicated service.
+    // A transaction belongs to a state-replicated service.
     let mut world = World::open(Policy::default());
     let header = FrameHeader { flags: TRANSACTION_FLAG, session_seq: 1, ..world.header(Kind::Command) };
     assert!(matches!(world.apply(header, b"_"), Err(EngineError::Kind { sequence: 2, .. })));
 }
 
 #[test]
-fn a_command_of_several_frames_is_handled_once_with_the_last() {
+fn fragments_run_with_the_last_one() {
     let mut world = World::open(Policy::default());
     let part = |world: &mut World, index: u16, payload: &[u8]| {
         let fragment = Fragment { index, count: 3 };
@@ -250,7 +250,7 @@ fn a_command_of_several_frames_is_handled_once_with_the_last() {
         assert!(!world.fold.is_mid_message());
         assert!(part(&mut world, 0, b"ra").is_empty() && part(&mut world, 1, b"bc").is_empty());
         assert!(world.fold.is_mid_message() && world.fold.state().is_empty());
-        // A cut may take the end of it.
+        // A truncation may remove its end.
         world.fold.forget_incomplete(before.0, before.1);
         assert_eq!((world.fold.last_sequence(), world.fold.last_timestamp_ns()), before);
     }
@@ -260,13 +260,13 @@ fn a_command_of_several_frames_is_handled_once_with_the_last() {
 }
 
 #[test]
-fn notices_are_kept_until_they_are_acknowledged() {
+fn notices_stay_until_acknowledged() {
     let mut world = World::open(Policy::default());
     for number in 1..=3 {
         let told = world.command(&[b'n', SESSION as u8]).unwrap();
         assert_eq!(told[1], format!("notice 1 {number} {}", number + 1));
     }
-    assert_eq!(world.command(&[b'n', 99]).unwrap().len(), 1, "nobody is there");
+    assert_eq!(world.command(&[b'n', 99]).unwrap().len(), 1, "a notice to a session that is not open is dropped");
     let kept = |world: &World| world.fold.sessions().get(SESSION).unwrap().notices.len();
     assert_eq!(kept(&world), 3);
     let header = FrameHeader { session_seq: 5, ..world.header(Kind::Acknowledge) };
@@ -277,11 +277,11 @@ fn notices_are_kept_until_they_are_acknowledged() {
 }
 
 #[test]
-fn timers_fire_once_at_the_deadline_that_they_were_set_to_last() {
+fn timer_fires_once_at_last_deadline() {
     let mut world = World::open(Policy::default());
     let side = |world: &mut World, payload: &[u8]| world.command(payload).unwrap()[1..].to_vec();
     assert_eq!(side(&mut world, &[b't', 3, 50]), ["set 3 50"]);
-    assert_eq!(side(&mut world, &[b't', 3, 50]), ["set 3 50"], "the same again takes nothing back");
+    assert_eq!(side(&mut world, &[b't', 3, 50]), ["set 3 50"], "setting the same deadline cancels nothing");
     assert_eq!(side(&mut world, &[b't', 3, 60]), ["set 3 60", "cancel 3 50"]);
     assert_eq!(side(&mut world, &[b't', 4, 70]), ["set 4 70"]);
     assert_eq!(side(&mut world, &[b'c', 4]), ["cancel 4 70"]);
@@ -298,7 +298,7 @@ fn timers_fire_once_at_the_deadline_that_they_were_set_to_last() {
 }
 
 #[test]
-fn what_is_refused_has_no_effect_and_says_why() {
+fn refusal_has_a_reason_and_no_effect() {
     let check_refusals = CheckRefusals::Always;
     let mut world = World::open(Policy { check_refusals, ..Policy::default() });
     assert_eq!(world.command(b"x").unwrap(), ["reply 1 1 2: Rejected 9 no"]);
@@ -309,7 +309,7 @@ fn what_is_refused_has_no_effect_and_says_why() {
     );
     assert!(told[1].contains("schema 3 template 8"), "{told:?}");
     assert!(world.fold.state().is_empty());
-    // A handler that has changed the state before it refused.
+    // A handler that changes the state before it refuses.
     match world.command(b"e") {
         Err(EngineError::RefusalWithEffect { message, sequence, session, session_seq, reason }) => {
             let named = (message.as_str(), sequence, session, session_seq, reason.as_str());
@@ -322,7 +322,7 @@ fn what_is_refused_has_no_effect_and_says_why() {
 }
 
 #[test]
-fn the_policy_says_where_the_service_stops() {
+fn policy_decides_between_stop_and_skip() {
     let mut world = World::open(Policy::default());
     match world.command(b"p") {
         Err(EngineError::HandlerPanicked { message, sequence, session, session_seq, reason }) => {
@@ -346,7 +346,7 @@ fn the_policy_says_where_the_service_stops() {
     let mut world = World::open(Policy { check_refusals: CheckRefusals::Always, ..Policy::default() });
     world.command(&[b't', 9, 5]).unwrap();
     assert!(world.fire(9, 5)[0].ends_with("a timer that refuses"));
-    // What an operator has ordered to be skipped.
+    // Commands that an operator has ordered to be skipped.
     let mut world = World::open(Policy { skip_sequences: [3].into(), ..Policy::default() });
     assert_eq!(world.command(b"r1").unwrap(), ["reply 1 1 2: 5 1"]);
     let skipped = "skipped by an operator";
@@ -359,7 +359,7 @@ fn the_policy_says_where_the_service_stops() {
 }
 
 #[test]
-fn a_mark_changes_the_version_that_the_service_acts_as() {
+fn mark_changes_the_version() {
     let mut world = World::open(Policy::default());
     world.command(b"_").unwrap();
     assert!(world.tell(Kind::Mark, &mark_of(2)).is_empty());
@@ -374,13 +374,13 @@ fn a_mark_changes_the_version_that_the_service_acts_as() {
 }
 
 #[test]
-fn the_first_rules_for_faults_hold() {
+fn first_fault_rules_hold() {
     let rules = |panic_is_dead_letter, unhandled_stops| FaultRules { panic_is_dead_letter, unhandled_stops };
     let mut world = World::open(Policy::default());
     for later in [rules(false, true), rules(true, true)] {
         world.tell(Kind::Mark, &payload_of(Mark::FaultRules(later)));
     }
-    // The others: this would be a dead letter.
+    // Under the later rules this would be a dead letter.
     assert!(matches!(world.command(b"p"), Err(EngineError::HandlerPanicked { .. })));
 }
 
@@ -394,7 +394,7 @@ fn payload_of(mark: Mark<'_>) -> Vec<u8> {
     payload[..length].to_vec()
 }
 
-/// Acts as version 2 alone.
+/// Service that has version 2 only.
 struct Second;
 
 impl Service for Second {
@@ -414,7 +414,7 @@ impl Service for Second {
 }
 
 #[test]
-fn nothing_is_handled_as_a_version_that_the_service_does_not_have() {
+fn missing_version_is_an_error() {
     let mut world = World { fold: Fold::new(Second, Policy::default()), session_seq: 0 };
     let open = SessionOpen { token: 7, window_messages: 4, shared: false, notices_seen: 0 };
     world.tell(Kind::SessionOpen, &open.to_bytes());
@@ -429,7 +429,7 @@ fn nothing_is_handled_as_a_version_that_the_service_does_not_have() {
 }
 
 #[test]
-fn a_payload_that_is_not_its_message_is_refused_or_stops_the_service() {
+fn undecodable_payload_is_a_fault() {
     let reason = "pair at byte 0 needs 2 bytes, but only 1 are left";
     let mut world = World::open(Policy::default());
     let told = world.command_of(PAIR, b"1").unwrap();
@@ -446,7 +446,7 @@ fn a_payload_that_is_not_its_message_is_refused_or_stops_the_service() {
     }
 }
 
-/// A state of which only the transactions come.
+/// State that applies transactions only.
 struct Released;
 
 impl ReleasedTransactions for Released {
@@ -462,7 +462,7 @@ impl ReleasedTransactions for Released {
 }
 
 #[test]
-fn a_fold_of_transactions_runs_no_handler_and_takes_no_timer_whose_handler_has_not_run() {
+fn transactions_fold_rejects_bare_timer() {
     let mut world = World { fold: fold_of_transactions(Released), session_seq: 0 };
     assert!(!world.fold.runs_handlers());
     let header = FrameHeader { session: 0, ..world.header(Kind::Timer) };

@@ -1,4 +1,4 @@
-//! A [`Fold`] of a service whose handlers ran before: it applies transactions, and runs nothing.
+//! A [`Fold`] that applies transactions of handlers that ran on a leader. It runs no handlers itself.
 
 use super::{Fold, Policy, Sink};
 use crate::dead_letters::DeadLetter;
@@ -12,12 +12,12 @@ use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::{Fragment, Frame};
 
 impl Fold {
-    /// As [`Fold::new`], of a service that applies transactions.
+    /// Creates a fold like [`Fold::new`], of a service that applies transactions.
     pub(crate) fn applying_transactions(service: Box<dyn ErasedService>) -> Self {
         Self::of(service, Policy::default())
     }
 
-    /// Between two batches of frames.
+    /// Runs between two batches of frames.
     #[inline]
     pub(crate) fn between_batches(&mut self) -> Result<(), EngineError> {
         if !self.applies_transactions {
@@ -26,12 +26,12 @@ impl Fold {
         self.service.between_batches(self.last_sequence, &self.timers, &self.sessions)
     }
 
-    /// Whether a snapshot can be taken now; one `is_final` is the last thing that happens.
+    /// Tells whether a snapshot can be taken now. `is_final`: no frame is applied after it.
     pub(crate) fn can_snapshot(&mut self, is_final: bool) -> Result<bool, EngineError> {
         self.service.can_snapshot(self.last_sequence, is_final)
     }
 
-    /// Reads a transaction and applies its changes; its notices and timers are staged, its reply stays where it is.
+    /// Reads a transaction and applies its changes. Stages notices and timers; the reply stays in `payload`.
     #[inline(always)]
     pub(super) fn transaction<'a>(
         &mut self,
@@ -55,7 +55,7 @@ impl Fold {
         Ok((read.outcome, read.reply))
     }
 
-    /// A timer whose handler ran before.
+    /// Applies a timer whose handler ran on the leader.
     pub(super) fn timer_transaction(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) -> Result<(), EngineError> {
         if frame.fragment() == Fragment::WHOLE {
             return self.fired(frame, frame.payload(), sink);
@@ -87,11 +87,11 @@ impl Fold {
     }
 }
 
-/// A command that was appended by a leader without the service: nobody has run its handler, and two members would not run it
-/// alike.
+/// Refuses a command appended by a leader that does not run the service. Its handler has not run, and the members would
+/// not all run it alike.
 ///
 /// # Errors
-/// The frame is of no leader at all: a stream without a cluster always has its service, and this was an event-sourced one.
+/// The frame has no term. A stream outside a cluster always has its service, so this one was event-sourced.
 #[cold]
 pub(super) fn refuse_unexecuted(frame: &Frame<'_>, outputs: &mut Outputs) -> Result<Outcome, EngineError> {
     if frame.term() == 0 {
