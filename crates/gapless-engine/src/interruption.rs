@@ -1,12 +1,12 @@
-//! What was being handled when a process was killed or aborted. A handler that allocates for ever, or that ends the process,
-//! ends each start at the same frame or command, and nothing else says at which.
+//! The frame or command in progress when a process was killed or aborted. A handler that loops, allocates without end
+//! or exits the process ends each start at the same place, and no error names it.
 //!
-//! The sequence is in the service's counters while it runs (`service.handling_sequence`), and in a file `replaying` of the same form
-//! while frames are replayed. A clean stop removes both. A process that is killed while it is busy leaves a frame there, too: only a
-//! frame at which two processes have ended, one after the other, is an error.
+//! While a service runs, the sequence is in its counters (`service.handling_sequence`). During a replay it is in a file
+//! `replaying` of the same format. A clean stop removes both. A busy process that is killed leaves a sequence too, so
+//! only a frame at which two consecutive processes ended is reported as an error.
 //!
-//! Handlers of a replicated state, and of a command bus, run ahead of the stream: what they were at has no sequence yet, but a session and a
-//! number, or a timer. That is in the counters of who appends (`sequencer.executing_…`).
+//! Handlers of a replicated state or a command bus run ahead of the stream. Their command has no sequence yet, but a
+//! session and a number, or a timer. The appending agent has those in its counters (`sequencer.executing_…`).
 
 use crate::EngineError;
 use gapless_agent::{Counter, Counters, CountersReader};
@@ -14,15 +14,15 @@ use gapless_client::stream_layout::StreamLayout;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The counter of the frame that is handled now; 0 between two batches of frames.
+/// Counter of the frame in progress; 0 between two batches.
 pub(crate) const HANDLING: &str = "service.handling_sequence";
-/// The counter of the frame at which the process before was ended; 0 where it was not.
+/// Counter of the frame at which the previous process ended; 0 after a clean stop.
 pub(crate) const INTERRUPTED: &str = "service.interrupted_sequence";
 
-/// The counters of what runs ahead of the stream: its sequence if it is appended, its session, its number there.
+/// Counters of a command that runs ahead of the stream: the sequence that it will get, its session, its number there.
 const EXECUTING: [&str; 3] =
     ["sequencer.executing_sequence", "sequencer.executing_session", "sequencer.executing_number"];
-/// The same, of the process before.
+/// The same counters, of the previous process.
 const INTERRUPTED_AHEAD: [&str; 3] =
     ["service.interrupted_ahead_sequence", "service.interrupted_ahead_session", "service.interrupted_ahead_number"];
 
@@ -30,22 +30,20 @@ fn path_in(directory: &Path) -> PathBuf {
     directory.join("replaying")
 }
 
-/// A frame that was being handled when a process ended.
+/// Frame in progress when a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted {
-    /// Its sequence.
     pub sequence: u64,
-    /// Whether the process before that one was ended there, too: the operator may skip the frame
-    /// ([`crate::skips::skip`]).
+    /// The process before that one ended there too: the operator may skip the frame ([`crate::skips::skip`]).
     pub is_again: bool,
 }
 
-/// The frame that the last process on `directory` was handling when it was ended, if it was; while one runs, the frame that it
-/// is at.
+/// Returns the frame at which the last process on `directory` ended, if it did not stop cleanly. While a process runs:
+/// its current frame.
 #[must_use]
 pub fn interrupted_at(directory: &Path) -> Option<Interrupted> {
     let of = |path: PathBuf| {
-        // A file that cannot be read says nothing.
+        // An unreadable file counts as missing.
         let values = CountersReader::open(path).and_then(|reader| reader.read()).ok()?;
         let value = |label| values.iter().find(|(found, _)| found == label).map_or(0, |(_, value)| *value);
         let (sequence, before) = (value(HANDLING), value(INTERRUPTED));
@@ -54,17 +52,17 @@ pub fn interrupted_at(directory: &Path) -> Option<Interrupted> {
     of(path_in(directory)).or_else(|| of(StreamLayout::new(directory).counters()))
 }
 
-/// What a handler of a replicated state or of a command bus was at when its process ended, ahead of the stream: nothing of it is
-/// there.
+/// Command or timer that ran ahead of the stream when the process ended. The stream has no trace of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterruptedAhead {
-    /// The sequence that it was to get. Something else may have it by now.
+    /// Sequence that it was to get; another frame may have it by now.
     pub sequence: u64,
-    /// The session of the command; 0 of a timer.
+    /// Session of the command; 0 for a timer.
     pub session: u64,
-    /// The command's number there, or the timer.
+    /// Number of the command in its session, or the timer.
     pub number: u64,
-    /// Whether the process before that one was ended there, too: the command's client sends it again at each start, a timer is due again.
+    /// The process before that one ended there too. The client sends the command again at each start, and a timer is
+    /// due again.
     pub is_again: bool,
 }
 
@@ -78,10 +76,10 @@ impl fmt::Display for InterruptedAhead {
     }
 }
 
-/// As [`interrupted_at`], of a service whose handlers run ahead of the stream.
+/// Like [`interrupted_at`], of a service whose handlers run ahead of the stream.
 #[must_use]
 pub fn interrupted_ahead_at(directory: &Path) -> Option<InterruptedAhead> {
-    // A file that cannot be read says nothing.
+    // An unreadable file counts as missing.
     let values = CountersReader::open(StreamLayout::new(directory).counters()).and_then(|reader| reader.read()).ok()?;
     let value = |label: &str| values.iter().find(|(found, _)| found == label).map_or(0, |(_, value)| *value);
     let ([sequence, session, number], before) = (EXECUTING.map(value), INTERRUPTED_AHEAD.map(value));
@@ -89,7 +87,8 @@ pub fn interrupted_ahead_at(directory: &Path) -> Option<InterruptedAhead> {
     (sequence > 0).then_some(InterruptedAhead { sequence, session, number, is_again })
 }
 
-/// Keeps what the process before was at ahead of the stream, for who asks when this one ends there, too.
+/// Keeps the interrupted command of the previous process in the counters, to be compared if this process ends at the
+/// same one.
 pub(crate) fn keep_interrupted_ahead(
     counters: &Counters,
     before: Option<InterruptedAhead>,
@@ -101,7 +100,7 @@ pub(crate) fn keep_interrupted_ahead(
     })
 }
 
-/// Logs what the process before was at ahead of the stream, and returns it.
+/// Logs the interrupted command of the previous process, and returns it.
 fn told_interrupted_ahead(directory: &Path) -> Option<InterruptedAhead> {
     let interrupted = interrupted_ahead_at(directory)?;
     if interrupted.is_again {
@@ -115,17 +114,17 @@ fn told_interrupted_ahead(directory: &Path) -> Option<InterruptedAhead> {
     Some(interrupted)
 }
 
-/// A replay that is under way; dropping it removes the file.
+/// Progress of a replay. Dropping it removes the file.
 pub(crate) struct ReplayProgress {
     sequence: Counter,
     _file: Counters,
 }
 
 impl ReplayProgress {
-    /// Logs at what the process before ended, and returns that: its frame, 0 for none, and what it handled ahead of the stream.
+    /// Logs where the previous process ended. Returns its frame, 0 for none, and its command ahead of the stream.
     ///
     /// # Errors
-    /// The file cannot be made.
+    /// The file cannot be created.
     pub fn begin(directory: &Path) -> Result<(Self, u64, Option<InterruptedAhead>), EngineError> {
         let (interrupted, ahead) = (interrupted_at(directory), told_interrupted_ahead(directory));
         match interrupted {
@@ -145,7 +144,7 @@ impl ReplayProgress {
         Ok((Self { sequence: file.add(HANDLING)?, _file: file }, before, ahead))
     }
 
-    /// The frame `sequence` is handled next.
+    /// Records that frame `sequence` is handled next.
     #[inline]
     pub fn at(&self, sequence: u64) {
         self.sequence.set(sequence);

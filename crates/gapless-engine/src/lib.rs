@@ -1,43 +1,43 @@
 //! Services on a stream: dispatch, exactly-once replies, timers, snapshots, recovery.
 //!
-//! | module | what lives there |
+//! | module | contents |
 //! |---|---|
 //! | [`stream_service`] | [`StreamService`]: a service as a node of an event stream that belongs to others |
-//! | [`embedded_host`] | [`EmbeddedHost`]: the same without threads, polled by its one owner |
-//! | [`service_host`] | [`ServiceHost`]: a service and a stream of its own, put together and run |
+//! | [`embedded_host`] | [`EmbeddedHost`]: a host without threads, polled by its owner |
+//! | [`service_host`] | [`ServiceHost`]: a service with a stream of its own, and its threads |
 //! | `replica` | `Replica`: a service on a member of a cluster, with the feature `cluster` |
-//! | [`replica_service`] | a service as a member of a cluster runs it |
-//! | [`executor`] | [`executor::Executor`]: the agent that applies released frames and answers |
-//! | [`sender`] | the agent that delivers on a thread of its own, where one is asked for |
-//! | [`state`] | [`StateService`]: state replication, in which the leader alone runs the handlers |
-//! | [`transaction_service`] | services whose commands become transactions by a writer of their own |
-//! | [`state_hasher`] | [`state_hasher::StateHasher`]: hashes of the state, for members to compare |
-//! | `thread_assignment`, `host_journal` | a host's threads; its journal as snapshots need it |
-//! | [`snapshot_schedule`] | when snapshots are taken, and the thread that writes them |
-//! | [`options`] | [`ServiceHostOptions`]: how a host is run |
-//! | [`recovery`] | how a start finds the state again, and a journal replayed for debugging |
-//! | [`directory_consistency`] | whether everything in a directory comes from one history, and making it one of its own |
-//! | [`skips`] | commands that an operator has skipped, marks of the stream and a file for starts |
-//! | [`interruption`] | which frame was being handled when the process before was killed or aborted |
-//! | [`output_record`] | a record of the handlers' outputs, so that a replay with other outputs is noticed |
-//! | [`snapshot`] | the file that a snapshot is |
-//! | [`fold`] | [`Fold`]: state, sessions and timers as a fold of the stream; no I/O |
+//! | [`replica_service`] | a service in the form that a cluster member runs |
+//! | [`executor`] | [`executor::Executor`]: the agent that applies released frames and replies |
+//! | [`sender`] | the agent that sends replies on a thread of its own, if configured |
+//! | [`state`] | [`StateService`]: state replication, where only the leader runs the handlers |
+//! | [`transaction_service`] | services with a writer of their own, which turns commands into transactions |
+//! | [`state_hasher`] | [`state_hasher::StateHasher`]: hashes of the state, compared between members |
+//! | `thread_assignment`, `host_journal` | a host's threads; a host's journal for snapshots |
+//! | [`snapshot_schedule`] | times of snapshots, and the thread that writes them |
+//! | [`options`] | [`ServiceHostOptions`]: configuration of a host |
+//! | [`recovery`] | state recovery at a start, and debugging replays of a journal |
+//! | [`directory_consistency`] | checks that a directory's files come from one history, and starts a new one |
+//! | [`skips`] | commands skipped by an operator: marks in the stream, and a file for starts |
+//! | [`interruption`] | the frame in progress when the previous process was killed or aborted |
+//! | [`output_record`] | a record of the handlers' outputs, which reveals a replay with other outputs |
+//! | [`snapshot`] | the snapshot file |
+//! | [`fold`] | [`Fold`]: state, sessions and timers as a fold over the stream; no I/O |
 //! | `erased_service` | a service without its type, so that the rest is compiled once |
-//! | [`service`] | [`Service`] and [`Handlers`]: what an application writes |
-//! | [`context`] | [`Context`]: what a handler may do |
-//! | `handler_guard` | the guard around what an application writes: panics, refusals, changes that cannot be kept |
-//! | [`sessions`] | the session table: each session's last replies and its notices |
-//! | [`timers`] | the timer table |
-//! | [`dead_letters`] | the record of commands that no handler took |
-//! | [`store`] | [`store::Store`]: typed objects whose changes are tracked, for state replication |
+//! | [`service`] | [`Service`] and [`Handlers`]: the application's part |
+//! | [`context`] | [`Context`]: a handler's view of its message, and its outputs |
+//! | `handler_guard` | guard around application code: panics, refusals, inadmissible changes |
+//! | [`sessions`] | session table: last replies and notices of each session |
+//! | [`timers`] | timer table |
+//! | [`dead_letters`] | log of commands that no handler took |
+//! | [`store`] | [`store::Store`]: typed objects with change tracking, for state replication |
 //! | [`error`] | [`EngineError`] |
-//! | [`reject`] | [`Reject`]: a handler's refusal, which the publisher gets |
-//! | [`transaction_layout`] | what a leader's handler has done, as bytes in the stream |
-//! | [`outputs`] | a handler's outputs while it runs; they leave together or not at all |
-//! | [`random`] | the random numbers of handlers, the same at every replay |
+//! | [`reject`] | [`Reject`]: a handler's refusal, sent to the client |
+//! | [`transaction_layout`] | encoding of a transaction in the stream |
+//! | [`outputs`] | outputs of a running handler, committed or dropped together |
+//! | [`random`] | random numbers for handlers, the same at every replay |
 //!
-//! A command's walk: sequencer → window → journaler → released → [`executor`] → [`fold`] → handler →
-//! [`outputs`] → [`sessions`] → the publisher's ring.
+//! Path of a command: sequencer → window → journaler → released → [`executor`] → [`fold`] → handler → [`outputs`] →
+//! [`sessions`] → the publisher's ring.
 
 #![forbid(unsafe_code)]
 

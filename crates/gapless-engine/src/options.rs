@@ -1,4 +1,4 @@
-//! [`ServiceHostOptions`]: how a service host is run, with its defaults and the checks of them.
+//! [`ServiceHostOptions`]: configuration of a service host, with defaults and validation.
 
 use crate::EngineError;
 use crate::fold::{OnUnhandled, Policy};
@@ -11,26 +11,23 @@ use gapless_transport::Tier;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Which agents get a thread, and which CPUs.
+/// Threads of the agents, and their CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Threads {
-    /// The thread plan.
     pub plan: PlanKind,
-    /// Whether batches are kept small or large.
+    /// Trade-off of batch sizes: latency or throughput.
     pub optimize_for: OptimizeFor,
-    /// Threads of this process that spin beside the host's: an in-process client, for instance.
+    /// Busy-polling threads of this process besides the host's, for instance of an in-process client.
     pub callers_hot: usize,
     /// Journal on a thread of its own.
     pub detach_persister: bool,
     /// Send on a thread of its own.
     pub detach_sender: bool,
-    /// Messages that may wait for the detached sender.
+    /// Capacity of the detached sender's queue, messages.
     pub send_queue_depth: usize,
     /// CPUs of the business logic.
     pub service_cpus: Option<CpuMask>,
-    /// CPUs of the detached persister.
     pub persister_cpus: Option<CpuMask>,
-    /// CPUs of the detached sender.
     pub sender_cpus: Option<CpuMask>,
 }
 
@@ -50,46 +47,46 @@ impl Default for Threads {
     }
 }
 
-/// How a service host is run. [`ServiceHostOptions::in_directory`] and [`ServiceHostOptions::in_memory`] hold the defaults.
+/// Configuration of a service host. [`ServiceHostOptions::in_directory`] and [`ServiceHostOptions::in_memory`] hold the
+/// defaults.
 #[derive(Clone, Debug)]
 pub struct ServiceHostOptions {
-    /// Where journal, snapshots and socket live; `None` at tier `memory` only.
+    /// Directory of journal, snapshots and socket; `None` at tier `memory` only.
     pub directory: Option<PathBuf>,
-    /// How durable a frame is before the service acts on it.
+    /// Durability of a frame before the service acts on it.
     pub tier: Tier,
-    /// Where other processes connect; `None` for in-process clients only.
+    /// Socket for other processes; `None` for in-process clients only.
     pub socket_path: Option<PathBuf>,
-    /// How the journal is kept.
+    /// Retention and rolling of the journal.
     pub persistence: Persistence,
-    /// Threads and CPUs.
     pub threads: Threads,
-    /// Bytes of the window, a power of two.
+    /// Size of the window in bytes, a power of two.
     pub window_bytes: usize,
-    /// The longest frame, bytes; longer messages are split.
+    /// Longest frame, bytes; longer messages are split.
     pub frame_length_max: usize,
-    /// Sessions without a frame for so long are closed.
+    /// Sessions without a frame for this long are closed.
     pub session_expiry: Duration,
-    /// A snapshot after so many frames; `None` for none.
+    /// Frames between two snapshots; `None` for no snapshots.
     pub snapshot_interval_frames: Option<u64>,
-    /// A snapshot at a clean stop.
+    /// Write a snapshot at a clean stop.
     pub snapshot_on_stop: bool,
-    /// What happens to messages that no handler takes, and to handlers that panic. Of an event-sourced service: a
-    /// state-replicated one refuses both and records them.
+    /// Reaction to messages without a handler and to panics, for event-sourced services. State-replicated services
+    /// refuse and record both.
     pub policy: Policy,
-    /// What the state of a state-replicated service may hold.
+    /// Limits of a state-replicated service's state.
     pub state_limits: Limits,
-    /// The time of the stream stands still but for [`ServiceHost::advance`](crate::ServiceHost::advance): for tests.
+    /// Sequenced time advances only by [`ServiceHost::advance`](crate::ServiceHost::advance): for tests.
     pub manual_time: bool,
-    /// Frames that an agent takes in one poll; `None` chooses by what is optimised for.
+    /// Frames per poll of an agent; `None` derives it from `optimize_for`.
     pub frames_per_poll_max: Option<usize>,
 }
 
-/// Why there is no policy for a state-replicated service.
+/// Reason why a state-replicated service takes no policy.
 pub(crate) const POLICY_OF_STATE_REFUSED: &str = "no command stops a service whose state is replicated: what its handler did to \
                                            the state before it panicked is taken back, and the command is refused";
 
 impl ServiceHostOptions {
-    /// A durable service in `directory`, at tier `journal`, listening on `node.socket` there.
+    /// Configures a durable service in `directory`, at tier `journal`, listening on `node.socket` there.
     #[must_use]
     pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
         let directory = directory.into();
@@ -97,7 +94,7 @@ impl ServiceHostOptions {
         Self { directory: Some(directory), tier: Tier::Journal, socket_path, ..Self::in_memory() }
     }
 
-    /// A service without a disk, at tier `memory`, for in-process clients.
+    /// Configures a service without a disk, at tier `memory`, for in-process clients.
     #[must_use]
     pub fn in_memory() -> Self {
         Self {
@@ -118,8 +115,8 @@ impl ServiceHostOptions {
         }
     }
 
-    /// With a time that stands still but for [`ServiceHost::advance`](crate::ServiceHost::advance): for tests of timers and of what
-    /// else comes with time.
+    /// Freezes time, which then advances only by [`ServiceHost::advance`](crate::ServiceHost::advance): for tests of
+    /// timers and timeouts.
     #[must_use]
     pub fn with_manual_time(self) -> Self {
         Self { manual_time: true, ..self }
@@ -147,8 +144,8 @@ impl ServiceHostOptions {
         Ok(())
     }
 
-    /// As [`ServiceHostOptions::check`], of a state-replicated service. `on_panic` may say what it likes: its default is
-    /// that of other services.
+    /// Checks the options of a state-replicated service. `on_panic` is ignored, because its default is meant for other
+    /// services.
     pub(crate) fn check_of_state(&self) -> Result<(), EngineError> {
         self.check()?;
         for (option, is_said) in [
@@ -162,7 +159,7 @@ impl ServiceHostOptions {
         Ok(())
     }
 
-    /// As the stream's builder takes them.
+    /// Derives the options of the stream's builder.
     pub(crate) fn stream_options(&self) -> EventStreamOptions {
         EventStreamOptions {
             directory: self.directory.clone(),

@@ -1,25 +1,26 @@
-//! What the handlers have put out, recorded beside the journal: a replay that comes to something else, because the program
-//! has changed or does not do the same each time, stops and says where. And which program that was.
+//! Record of the handlers' outputs and of the program that produced them, kept next to the journal. A replay with other
+//! outputs, because the program has changed or is not deterministic, stops and names the place.
 //!
-//! The file `outputs` in the service's directory, little-endian. It is written unwaited, once a second or when nothing is to be
-//! done, so that of the last second before a crash it may say nothing; a replay of frames that it says nothing of is not
-//! compared. It is no promise of the stream: without it nothing is lost but the comparison.
+//! The file `outputs` in the service's directory, little-endian. It is written without a sync, once a second or when
+//! the service is idle, so it may lack the last second before a crash. Frames without a record are replayed without a
+//! comparison. The stream does not depend on the file: losing it loses only the comparison.
 //!
 //! ```text
 //!  header, 64 bytes                              then records of 560 bytes
 //!   0  8 B  magic "GAPOUTP\4"                     0  u64  first frame
 //!   8  u128 stream id                             8  u64  last frame
-//!  24  u64  incarnation                          16  u64  hash of what they put out
-//!  32  u64  program that handles what follows    24  u64  time stamp of the last frame, ns
+//!  24  u64  incarnation                          16  u64  hash of their outputs
+//!  32  u64  program of the frames after them     24  u64  time stamp of the last frame, ns
 //!  40  20 B reserved, 0                          32  u64  program that handled them
 //!  60  u32  CRC-32C of bytes 0–59                40  u32  frames from one check to the next
-//!                                                44  256 × u16  checks: the lowest bits of the hash behind so many
-//!                                                    frames, behind twice as many …; 0 behind the last
+//!                                                44  256 × u16  checks: lowest bits of the hash after that many
+//!                                                    frames, after twice as many …; 0 after the last check
 //!                                               556  u32  CRC-32C of bytes 0–555
 //! ```
 //!
-//! A record ends at [`FRAMES_MAX`] frames, at a snapshot and at a start; the last one is written again as it grows. One whose
-//! last frame has another time stamp in the journal is of frames that were cut, and goes: nothing is compared with it.
+//! A record ends at [`FRAMES_MAX`] frames, at a snapshot and at a start; the last one is rewritten as it grows. If the
+//! journal has another time stamp for a record's last frame, its frames were truncated: the record is dropped without a
+//! comparison.
 
 mod checks;
 mod comparison;
@@ -44,32 +45,32 @@ use std::io::{self, BufReader, ErrorKind, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// The file's name in a service's directory.
+/// File name in a service's directory.
 pub const FILE_NAME: &str = "outputs";
-/// Frames of one record at most.
+/// Largest number of frames in a record.
 pub const FRAMES_MAX: u64 = 16_384;
 
 const MAGIC: [u8; 8] = *b"GAPOUTP\x04";
 const HEADER_LENGTH: usize = 64;
-/// Where the checks begin in a record.
+/// Offset of the checks in a record.
 const CHECKS_AT: usize = 44;
 pub(crate) const RECORD_LENGTH: usize = CHECKS_AT + CHECKS_MAX * CHECK_LENGTH + 4;
-/// A record that grows is written so often, ns.
+/// Interval for writing a growing record.
 const WRITE_INTERVAL_NS: u64 = 1_000_000_000;
-/// And when nothing has come for so long, ns.
+/// Idle time after which a growing record is written.
 const IDLE_NS: u64 = 20_000_000;
-/// Whole records that wait for room on the disk, at most; of more nothing is recorded.
+/// Limit of full records that wait for disk space; later ones are dropped.
 const UNWRITTEN_MAX: usize = 1024;
 
-/// What some frames put out.
+/// Outputs of a range of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Record {
     first: u64,
     last: u64,
     hash: u64,
-    /// Of the last frame.
+    /// Time stamp of the last frame.
     timestamp_ns: u64,
-    /// Who handled them.
+    /// Program that handled the frames.
     program: u64,
     checks: Checks,
 }
@@ -99,17 +100,18 @@ impl Record {
     }
 }
 
-/// What the file of a directory says.
+/// Contents of a directory's file.
 pub struct RecordedOutputs {
     path: PathBuf,
     identity: StreamIdentity,
-    /// Who handled the frames behind the records; `None` where nobody knows.
+    /// Program that handled the frames after the records, if known.
     program: Option<u64>,
     records: Vec<Record>,
 }
 
 impl RecordedOutputs {
-    /// Reads what there is in `directory`. A file that is damaged says less, one of another history nothing, and that is told.
+    /// Reads the file in `directory`. Of a damaged file it keeps the intact first part, of another history's file
+    /// nothing, and logs a warning.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -132,12 +134,11 @@ impl RecordedOutputs {
         }
         let of = StreamIdentity::at(&bytes, 8);
         if of != identity {
-            // Nothing of it is of use here.
             tracing::warn!(path = %recorded.path.display(), "the record of outputs is of another history, and is begun anew");
             return Ok(recorded);
         }
         recorded.program = Some(u64_at(&bytes, 32));
-        // One after the other: what is behind the last whole one takes no memory, however much it is.
+        // Reads record by record, so that a long damaged tail takes no memory.
         let (mut records, mut last) = (Vec::new(), 0);
         loop {
             bytes.clear();
@@ -155,17 +156,17 @@ impl RecordedOutputs {
         Ok(recorded)
     }
 
-    /// Whether it says what the frame at `sequence` put out.
+    /// Tells whether the outputs of frame `sequence` are recorded.
     pub(crate) fn has(&self, sequence: u64) -> bool {
         self.records.iter().any(|record| (record.first..=record.last).contains(&sequence))
     }
 
-    /// Of a directory without the file.
+    /// Creates the empty contents of a directory without the file.
     pub(crate) fn nothing(directory: &Path, identity: StreamIdentity) -> Self {
         Self { path: directory.join(FILE_NAME), identity, program: None, records: Vec::new() }
     }
 
-    /// The frames from the first to the last are replayed next by the handlers of `fold`.
+    /// Checks the programs of the frames from the first to the last, which the handlers of `fold` replay next.
     ///
     /// # Errors
     /// Another program has handled some of them, and the policy refuses that.
@@ -188,7 +189,7 @@ impl RecordedOutputs {
         Ok(())
     }
 
-    /// The first and the last of these frames that another program than this one has handled, as far as that is known.
+    /// Returns the range of these frames that is known to have been handled by other programs.
     fn handled_by_others(&self, own: u64, (first, last): (u64, u64)) -> Option<(u64, u64)> {
         let behind = self.records.last().map_or(0, |record| record.last) + 1;
         let later = self.program.map(|program| (behind, u64::MAX, program));
@@ -198,17 +199,18 @@ impl RecordedOutputs {
         others.reduce(|(from, _), (_, to)| (from, to))
     }
 
-    /// Goes on behind what `fold` was found to be, with the program that runs; `snapshots` is where its snapshots are.
+    /// Continues the record after the last frame of `fold`, with the running program. `snapshots`: directory of its
+    /// snapshots.
     ///
     /// # Errors
-    /// As above, and the snapshots cannot be listed.
+    /// The snapshots cannot be listed, or the file cannot be written.
     pub(crate) fn go_on_behind(self, fold: &Fold, snapshots: &Path) -> Result<OutputRecord, EngineError> {
         let oldest = snapshot::list(snapshots)?.first().map_or(0, |(sequence, _)| *sequence);
         self.go_on(program(fold.policy().program.as_deref()), oldest + 1, fold.last_sequence())
     }
 
-    /// Goes on recording behind `last_sequence`, what was put out by `program`. What was recorded of frames up to
-    /// `needed_from`, which no replay begins before, or of frames that are no more, goes.
+    /// Continues the record of `program` after `last_sequence`. Drops records of frames before `needed_from`, where no
+    /// replay starts any more, and of frames that the journal has lost.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -221,7 +223,7 @@ impl RecordedOutputs {
             let mut bytes = header(identity, program).to_vec();
             records.iter().for_each(|record| bytes.extend_from_slice(&record.to_bytes()));
             file.write_all(&bytes)?;
-            // Not synced, as no record is: a file that a power failure damages is begun anew.
+            // Not synced, like all records: a file damaged by a power failure is recreated.
             checked_file::rename(&temporary, &path)?;
             Ok(file)
         };
@@ -258,25 +260,26 @@ fn header(identity: StreamIdentity, program: u64) -> [u8; HEADER_LENGTH] {
     bytes
 }
 
-/// The record of a service that runs.
+/// Record of a running service.
 pub struct OutputRecord {
     file: File,
     path: PathBuf,
     program: u64,
-    /// Of the record that grows.
+    /// Index of the growing record.
     number: u64,
     first: u64,
     last: u64,
     timestamp_ns: u64,
     written: u64,
-    /// Of all that was put out, and of what was put out up to `last`: of a batch that was not finished nothing is written.
+    /// Hash of all outputs so far; `settled` covers those up to `last`. Outputs of an unfinished batch are never
+    /// written.
     pub(crate) hash: OutputHash,
     settled: OutputHash,
     checks: Checks,
-    /// Of the last attempt.
+    /// Time of the last attempt.
     written_ns: u64,
     news_ns: u64,
-    /// Records before the one that grows which a full disk has not taken yet, and their numbers.
+    /// Full records, with their indexes, that a full disk has not taken yet.
     unwritten: VecDeque<(u64, Record)>,
     /// The last attempt has failed.
     is_failing: bool,
@@ -284,13 +287,13 @@ pub struct OutputRecord {
 }
 
 impl OutputRecord {
-    /// The next frame is handled, and what it put out is in the hash.
+    /// Notes that the next frame is handled and its outputs are hashed.
     #[inline]
     pub(crate) fn after_frame(&mut self) {
         self.checks.after_frame(self.hash);
     }
 
-    /// Everything up to the frame `last` is handled, which has this time stamp.
+    /// Notes that everything up to frame `last`, with this time stamp, is handled.
     #[inline]
     pub(crate) fn after_batch(&mut self, (last, timestamp_ns): (u64, u64), now_ns: u64) {
         if last != self.last {
@@ -309,12 +312,12 @@ impl OutputRecord {
         self.written == self.last && self.unwritten.is_empty()
     }
 
-    /// When it is written although nothing comes.
+    /// Returns the time of the next write without new frames.
     const fn next_write_ns(&self) -> u64 {
         if self.is_failing { self.written_ns + WRITE_INTERVAL_NS } else { self.news_ns + IDLE_NS }
     }
 
-    /// When the agent is to be polled although nothing comes.
+    /// Returns the time at which the agent needs a poll even without new frames.
     pub(crate) fn next_deadline_ns(&self) -> Option<u64> {
         (!self.is_written()).then(|| self.next_write_ns())
     }
@@ -341,7 +344,7 @@ impl OutputRecord {
         }
     }
 
-    /// Writes what is not written, at the places where an attempt before may have left a part.
+    /// Writes unwritten records, over any partial record of a failed attempt.
     fn write_records(&mut self) -> io::Result<()> {
         let write = |(number, record): (u64, Record)| {
             let offset = HEADER_LENGTH as u64 + number * RECORD_LENGTH as u64;
@@ -378,7 +381,7 @@ impl OutputRecord {
         (self.hash, self.settled, self.checks) = (OutputHash::new(), OutputHash::new(), Checks::new());
     }
 
-    /// A snapshot stands behind what was handled last: a replay begins there.
+    /// Ends the record after a snapshot of the last handled frame: replays start there.
     #[cold]
     pub(crate) fn cut(&mut self, now_ns: u64) {
         self.write(now_ns);
@@ -420,18 +423,18 @@ mod tests {
         recorded.records.iter().map(|record| (record.first, record.last)).collect()
     }
 
-    /// A batch up to the frame `last`.
+    /// Handles a batch up to frame `last`.
     fn handle(record: &mut OutputRecord, last: u64, now_ns: u64) {
         (record.last..last).for_each(|_| record.after_frame());
         record.after_batch((last, 7), now_ns);
     }
 
     #[test]
-    fn records_end_at_snapshots_at_starts_and_when_they_are_full() {
+    fn record_ends_at_snapshot_start_limit() {
         let directory = tempfile::tempdir().unwrap();
         let mut record_of = record(directory.path(), 0);
         handle(&mut record_of, 10, 5);
-        assert_eq!(records(directory.path()), [], "it is written later");
+        assert_eq!(records(directory.path()), [], "a growing record is written later");
         handle(&mut record_of, 10, 5 + IDLE_NS);
         assert_eq!(records(directory.path()), [(1, 10)]);
         handle(&mut record_of, 20, 6 + WRITE_INTERVAL_NS + IDLE_NS);
@@ -443,13 +446,13 @@ mod tests {
         drop(record_of);
         let end = FRAMES_MAX + 31;
         assert_eq!(records(directory.path()), [(1, 20), (21, end - 1), (end, end)]);
-        // A start takes back what the journal does not have, and what no replay needs.
+        // A start drops records that the journal has no frames for, and those that no replay needs.
         drop(RecordedOutputs::read(directory.path(), IDENTITY).unwrap().go_on(9, 21, end - 1).unwrap());
         assert_eq!(records(directory.path()), [(21, end - 1)]);
     }
 
     #[test]
-    fn a_full_disk_delays_records() {
+    fn full_disk_delays_records() {
         let directory = tempfile::tempdir().unwrap();
         let mut written = record(directory.path(), 0);
         let full = File::options().write(true).open("/dev/full").unwrap();
@@ -458,13 +461,13 @@ mod tests {
         written.cut(0);
         handle(&mut written, 20, 0);
         handle(&mut written, 20, IDLE_NS);
-        assert_eq!(written.next_deadline_ns(), Some(WRITE_INTERVAL_NS), "it is tried again in a second");
+        assert_eq!(written.next_deadline_ns(), Some(WRITE_INTERVAL_NS), "the next attempt is due in a second");
         std::mem::swap(&mut written.file, &mut other);
         handle(&mut written, 20, WRITE_INTERVAL_NS - 1);
         assert_eq!(records(directory.path()), []);
         handle(&mut written, 20, WRITE_INTERVAL_NS);
         assert_eq!((records(directory.path()), written.next_deadline_ns()), (vec![(1, 10), (11, 20)], None));
-        // Records that wait have a bound.
+        // The number of waiting records is bounded.
         std::mem::swap(&mut written.file, &mut other);
         for last in 21..=21 + UNWRITTEN_MAX as u64 {
             written.cut(0);
@@ -482,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_batch_that_was_not_finished_nothing_is_written() {
+    fn unfinished_batch_is_not_recorded() {
         let directory = tempfile::tempdir().unwrap();
         let hash = || RecordedOutputs::read(directory.path(), IDENTITY).unwrap().records[0].hash;
         let mut written = record(directory.path(), 0);
@@ -499,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_says_less_and_another_history_nothing() {
+    fn damaged_records_are_ignored() {
         let directory = tempfile::tempdir().unwrap();
         let mut written = record(directory.path(), 0);
         for end in [10, 20, 30] {
@@ -510,7 +513,7 @@ mod tests {
         let path = directory.path().join(FILE_NAME);
         let whole = std::fs::read(&path).unwrap();
         assert_eq!(records(directory.path()).len(), 3);
-        // Every bit with `GAPLESS_FULL`; else one of each byte, another one in the next.
+        // Flips every bit with `GAPLESS_FULL`, else one per byte at varying places.
         for bit in (0..whole.len() * 8).step_by(rounds(1, 9) as usize) {
             let mut other = whole.clone();
             other[bit / 8] ^= 1 << (bit % 8);
@@ -525,7 +528,7 @@ mod tests {
         }
         std::fs::write(&path, &whole).unwrap();
         File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
-        assert_eq!(records(directory.path()).len(), 3, "nothing behind them is read");
+        assert_eq!(records(directory.path()).len(), 3, "later bytes are not read");
         std::fs::write(&path, &whole).unwrap();
         for other in [StreamIdentity { incarnation: 6, ..IDENTITY }, StreamIdentity { stream_id: 7, ..IDENTITY }] {
             let recorded = RecordedOutputs::read(directory.path(), other).unwrap();
@@ -534,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_frames_that_were_cut_is_compared_with_nothing_and_goes() {
+    fn record_of_lost_frames_is_dropped() {
         let directory = tempfile::tempdir().unwrap();
         let mut written = record(directory.path(), 0);
         for (end, timestamp_ns) in [(10, 100), (20, 200)] {
@@ -543,7 +546,7 @@ mod tests {
             written.cut(0);
         }
         drop(written);
-        // The second one's frames were lost with the power, and others took their place.
+        // The second record's frames were lost in a power failure, and others took their place.
         let mut recorded = RecordedOutputs::read(directory.path(), IDENTITY).unwrap();
         let mut sink = crate::fold::NoSink;
         let mut compared = ComparingSink::new(&mut sink, &mut recorded);
@@ -559,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn the_frames_of_other_programs_are_known_by_their_records() {
+    fn frames_of_other_programs_are_found() {
         let directory = tempfile::tempdir().unwrap();
         let read = || RecordedOutputs::read(directory.path(), IDENTITY).unwrap();
         for (program, last) in [(1, 10), (2, 20), (1, 30)] {
@@ -574,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_tells_order_length_and_every_bit() {
+    fn hash_depends_on_order_and_all_bits() {
         let of = |parts: &[&[u8]]| {
             let mut hash = OutputHash::new();
             parts.iter().for_each(|part| hash.add(1, part.len(), crc32c(part)));

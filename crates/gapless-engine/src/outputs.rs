@@ -1,33 +1,32 @@
-//! A handler's outputs while it runs. They are staged here and leave together when it has succeeded,
-//! or not at all.
+//! Staged outputs of a running handler. They are committed together when it succeeds, or dropped.
 
 use gapless_schema::Encoding;
 use gapless_wire::control::RefusalCode;
 use std::ops::Range;
 
-/// A staged message.
+/// Staged message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Draft {
     pub schema: u32,
     pub encoding: Encoding,
-    /// Where its payload lies in the buffer.
+    /// Range of its payload in the buffer.
     pub payload: Range<usize>,
 }
 
-/// A staged change of a timer.
+/// Staged change of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimerChange {
     Set { timer: u64, deadline_ns: u64 },
     Cancel { timer: u64 },
 }
 
-/// What one call of a handler has produced so far.
+/// Outputs of one handler call so far.
 #[derive(Default)]
 pub(crate) struct Outputs {
     buffer: Vec<u8>,
     used: usize,
     pub reply: Option<Draft>,
-    /// The length of a reply that is longer than any may be, bytes; then there is no other.
+    /// Length of a reply above the limit, bytes; no other reply follows.
     pub reply_too_long: Option<u64>,
     pub notices: Vec<(u64, Draft)>,
     pub timers: Vec<TimerChange>,
@@ -35,7 +34,7 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
-    /// Forgets everything; keeps the memory.
+    /// Drops all outputs and keeps the memory.
     #[inline]
     pub fn clear(&mut self) {
         self.used = 0;
@@ -71,10 +70,10 @@ impl Outputs {
     }
 }
 
-/// How a handler's call ended.
+/// Result of a handler's call.
 pub(crate) enum Outcome {
     Done,
-    /// `detail` is the application's own code, where the handler has refused.
+    /// `detail` is the application's own code if the handler has refused.
     Refused {
         code: RefusalCode,
         detail: u64,

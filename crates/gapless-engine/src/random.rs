@@ -1,18 +1,18 @@
-//! The random numbers of handlers: the same wherever and whenever a message is handled. They are made of where the message stands, so nothing of
-//! them is stored, and a replay, a follower, a simulator and a debugger draw what was drawn live.
+//! Random numbers for handlers, the same at every handling of a message. They are derived from its position in the
+//! stream, so none is stored: a replay, a follower, a simulator and a debugger draw the numbers of the live run.
 //!
-//! The algorithm is fixed for ever, because old journals are replayed by newer programs: Philox4x64-10 (J. K. Salmon, M. A. Moraes, R. O. Dror,
-//! D. E. Shaw: Parallel Random Numbers: As Easy as 1, 2, 3. SC 2011), under the key (sequence, sequenced time in ns). Draw *n* of a
-//! message is word *n* mod 4 of the block with the counter (*n* / 4, 0, 0, 0).
+//! The algorithm is fixed forever, because newer programs replay old journals: Philox4x64-10 (J. K. Salmon, M. A.
+//! Moraes, R. O. Dror, D. E. Shaw: Parallel Random Numbers: As Easy as 1, 2, 3. SC 2011), under the key (sequence,
+//! sequenced time in ns). Draw *n* of a message is word *n* mod 4 of the block with the counter (*n* / 4, 0, 0, 0).
 //!
-//! Sequenced time stands for the stream and its incarnation: a restored directory has another incarnation and handles again what the one before
-//! has handled, and must draw the same.
+//! The key has the sequenced time instead of the incarnation: a restored directory has a new incarnation, handles the
+//! old frames again, and must draw the same numbers.
 
 const MULTIPLIERS: [u64; 2] = [0xD2E7_470E_E14C_6C93, 0xCA5A_8263_9512_1157];
 const KEY_STEPS: [u64; 2] = [0x9E37_79B9_7F4A_7C15, 0xBB67_AE85_84CA_A73B];
 const ROUNDS: usize = 10;
 
-/// The block of a counter under a key.
+/// Computes the block of a counter under a key.
 const fn philox(counter: [u64; 4], key: [u64; 2]) -> [u64; 4] {
     let ([mut c0, mut c1, mut c2, mut c3], [mut k0, mut k1]) = (counter, key);
     let mut round = 0;
@@ -27,13 +27,14 @@ const fn philox(counter: [u64; 4], key: [u64; 2]) -> [u64; 4] {
     [c0, c1, c2, c3]
 }
 
-/// Draw `drawn`, from 0 on, of the message at `sequence` with that sequenced time: any of the 2⁶⁴ numbers.
+/// Returns draw `drawn`, counted from 0, of the message at `sequence` with that sequenced time: uniform over all 2⁶⁴
+/// numbers.
 #[must_use]
 pub const fn number(sequence: u64, time_ns: u64, drawn: u64) -> u64 {
     philox([drawn / 4, 0, 0, 0], [sequence, time_ns])[(drawn % 4) as usize]
 }
 
-/// A number below `limit`, made of any number: the probabilities of two results differ by at most 2⁻⁶⁴.
+/// Maps a uniform number to one below `limit`: the probabilities of two results differ by at most 2⁻⁶⁴.
 ///
 /// # Panics
 /// If `limit` is 0.
@@ -47,9 +48,9 @@ pub const fn below(number: u64, limit: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The known answers for `philox4x64 10` that come with Random123, the authors' implementation (`tests/kat_vectors`).
+    /// Known answers for `philox4x64 10` from Random123, the authors' implementation (`tests/kat_vectors`).
     #[test]
-    fn philox_gives_the_known_answers_of_its_authors() {
+    fn philox_matches_known_answers() {
         let known = [
             (
                 ([0; 4], [0; 2]),
@@ -73,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_are_the_words_of_blocks_under_sequence_and_time() {
+    fn draws_are_words_of_philox_blocks() {
         for drawn in 0..9 {
             let block = philox([drawn / 4, 0, 0, 0], [7, 1_000]);
             assert_eq!(number(7, 1_000, drawn), block[(drawn % 4) as usize]);
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_below_a_limit_is_any_of_those() {
+    fn below_covers_the_whole_range() {
         assert_eq!([0, u64::MAX / 2, u64::MAX].map(|number| below(number, 6)), [0, 2, 5]);
         assert_eq!(below(u64::MAX, 1), 0);
         assert_eq!(below(u64::MAX, u64::MAX), u64::MAX - 1);

@@ -1,5 +1,5 @@
-//! How a start finds the state again: the newest snapshot, then the journal behind it; and the same
-//! replay over a copied journal, to any sequence, for debugging.
+//! State recovery at a start: the newest snapshot, then the journal after it. Also the same replay over a copied
+//! journal, up to any sequence, for debugging.
 
 use crate::fold::{Fold, OnOtherOutputs, Policy, Sink};
 use crate::interruption::{InterruptedAhead, ReplayProgress};
@@ -16,30 +16,30 @@ use gapless_wire::control::TimerFired;
 use gapless_wire::{Frame, Kind};
 use std::path::Path;
 
-/// What a recovery did.
+/// Result of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
-    /// The sequence of the snapshot that it began with; 0 without one.
+    /// Sequence of the snapshot; 0 without one.
     pub snapshot_sequence: u64,
-    /// Frames applied after it.
+    /// Frames applied after the snapshot.
     pub frames_replayed: u64,
-    /// The last sequence.
     pub last_sequence: u64,
-    /// Where a message begins that the journal holds in part only: it was never released, and the
-    /// journal is to be cut before it.
+    /// First frame of a message that the journal holds only in part. It was never released, so the journal is to be
+    /// truncated before it.
     pub incomplete_from: Option<u64>,
-    /// The frame that the process before was handling when it was ended; 0 where it was not.
+    /// Frame in progress when the previous process was killed or aborted; 0 if none.
     pub interrupted_sequence: u64,
-    /// What the process before was handling ahead of the stream when it was ended, if it was.
+    /// Command in progress ahead of the stream when the previous process was killed or aborted.
     pub interrupted_ahead: Option<InterruptedAhead>,
 }
 
-/// Rebuilds `fold` and `sequencer` from the snapshots and the journal of `layout`, up to
-/// `sequence_max`. Whether the snapshots are of one history with the journal was seen when that was opened. What
-/// is replayed is compared with what was recorded of it, if that is given: then it is the start of a service.
+/// Rebuilds `fold` and `sequencer` from the snapshots and the journal of `layout`, up to `sequence_max`.
+///
+/// The caller has checked, when it opened the journal, that snapshots and journal come from one history. `recorded`,
+/// given at the start of a service, is compared with the outputs of the replay.
 ///
 /// # Errors
-/// Damage, a gap between snapshot and journal, or what the policy makes an error.
+/// Damage, a gap between snapshot and journal, or a case that the policy makes an error.
 pub fn recover(
     layout: &StreamLayout,
     identity: StreamIdentity,
@@ -70,9 +70,10 @@ pub fn recover(
         let reason = format!("it is needed from sequence {from}, but begins at {first}, and no snapshot covers that");
         return Err(EngineError::Corrupt { sequence: from, reason: format!("the journal: {reason}") });
     }
-    // Of a journal of this process, or of what a majority has: nobody cuts that.
+    // This process owns the journal, or its frames are committed by a majority: no writer truncates it during the
+    // replay.
     let mut replay = reader.replay_until(from, sequence_max)?;
-    // Whoever only looks writes nothing.
+    // A debugging replay writes nothing.
     let replaying = recorded.is_some().then(|| ReplayProgress::begin(layout.root())).transpose()?;
     let replaying = replaying.map(|(replaying, before, ahead)| {
         (recovered.interrupted_sequence, recovered.interrupted_ahead) = (before, ahead);
@@ -115,7 +116,7 @@ pub fn recover(
     Ok(recovered)
 }
 
-/// The first frame that put out something else, with its command, as far as the record says which one it is.
+/// Adds the command to the error, if the record identifies a single frame.
 #[cold]
 fn with_command(other: OtherOutputs, reader: &JournalReader) -> EngineError {
     let OtherOutputs { first, last, at, path } = other;
@@ -130,7 +131,7 @@ fn with_command(other: OtherOutputs, reader: &JournalReader) -> EngineError {
     EngineError::OtherOutputs { first, last, at, place, path }
 }
 
-/// The message of a frame, and who has sent it.
+/// Describes a frame's message and its sender.
 fn describe_frame(frame: &Frame<'_>) -> String {
     let (session, session_seq) = (frame.session(), frame.session_seq());
     match (frame.kind(), TimerFired::from_bytes(frame.payload())) {
@@ -140,7 +141,7 @@ fn describe_frame(frame: &Frame<'_>) -> String {
     }
 }
 
-/// A service's state after `sequence_max`, from a copy of its directory. Writes nothing.
+/// Replays a copy of a service's directory up to `sequence_max`. Writes nothing.
 ///
 /// # Errors
 /// As for [`recover`].

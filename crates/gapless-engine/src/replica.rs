@@ -1,8 +1,8 @@
-//! [`Replica`]: a service on a cluster. Each member runs a copy: all of them apply what is released, in the same order, and
-//! the one on the leader answers.
+//! [`Replica`]: a service on a cluster. Each member runs an instance. All of them apply the released frames in the same
+//! order, and the leader's instance replies.
 //!
-//! An event-sourcing handler sees a command when a quorum has it, and not before (decision 3); so a copy never takes
-//! anything back, and the copy of a new leader is where the old one's was, or a little behind.
+//! An event-sourced handler sees a command only after a quorum has it (decision 3). So an instance never rolls back,
+//! and a new leader's instance has the old leader's state, or lags slightly.
 
 use crate::EngineError;
 use crate::fold::{OnPanic, OnUnhandled};
@@ -29,7 +29,7 @@ use std::io;
 use std::sync::{Arc, PoisonError};
 
 impl ReplicaOptions {
-    /// As an operator has them.
+    /// Applies the operator's settings.
     fn configured(mut self, config: &ServiceConfig) -> Self {
         self.policy.skip_sequences.extend(&config.skip);
         match config.on_panic {
@@ -47,12 +47,12 @@ impl ReplicaOptions {
     }
 }
 
-/// After how many frames a snapshot is taken: what the operator says counts.
+/// Returns the snapshot interval in frames; the operator's setting wins.
 fn interval(own: Option<u64>, config: &ServiceConfig) -> Option<u64> {
     config.snapshot_interval_frames.map_or(own, |frames| Some(frames).filter(|frames| *frames > 0))
 }
 
-/// Of a service with a writer of its own no snapshots are taken.
+/// Refuses snapshots for a service with a writer of its own.
 fn refuse_snapshots(config: &ClusterConfig) -> Result<(), EngineError> {
     refuse_policy(config)?;
     if config.service.snapshot_interval_frames.is_some_and(|frames| frames > 0) {
@@ -62,7 +62,7 @@ fn refuse_snapshots(config: &ClusterConfig) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// What the member's file says of its service must be of use to one whose handlers run before their commands enter the stream.
+/// Refuses settings that have no meaning for a service whose handlers run before their commands enter the stream.
 fn refuse_policy(config: &ClusterConfig) -> Result<(), EngineError> {
     for (option, is_said) in [
         ("service.skip", !config.service.skip.is_empty()),
@@ -76,7 +76,7 @@ fn refuse_policy(config: &ClusterConfig) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// A running copy of a service, and the member that it runs on.
+/// Running instance of a service, with its cluster member.
 ///
 /// ```no_run
 /// # mod gapless {
@@ -99,9 +99,9 @@ fn refuse_policy(config: &ClusterConfig) -> Result<(), EngineError> {
 /// ```
 pub struct Replica {
     member: ClusterMember,
-    /// None on a witness.
+    /// `None` on a witness.
     views: Option<ServiceViews>,
-    /// Of a state-replicated service.
+    /// Set for a state-replicated service.
     state: Option<StateViews>,
 }
 
@@ -109,17 +109,17 @@ pub struct Replica {
 type Start = fn(&ClusterConfig, Box<dyn MemberService>) -> Result<ClusterMember, gapless_cluster::ClusterError>;
 
 impl Replica {
-    /// Recovers what the member's directory holds, and starts: when this returns, clients can connect. A witness runs no
+    /// Recovers the member's directory and starts it. When this returns, clients can connect. A witness runs no
     /// service.
     ///
     /// # Errors
-    /// Options that make no sense, a directory in use or of something else, damage, no threads, no port.
+    /// Invalid options, a directory in use or of another kind, damage, no threads, no port.
     pub fn start<S: Service>(service: S, options: ReplicaOptions, config: &ClusterConfig) -> Result<Self, EngineError> {
         Self::start_by(Self::service_of(service, options, config), config, ClusterMember::start_with)
     }
 
-    /// As [`Replica::start`], without threads for its agents: nothing happens but in [`Replica::turn`], and the caller
-    /// says what time it is. For a thread that has more to do, for tests, and for simulations.
+    /// Starts like [`Replica::start`], without agent threads: progress happens only in [`Replica::turn`], at the time
+    /// given by the caller. For threads with other work, tests and simulations.
     ///
     /// # Errors
     /// As for [`Replica::start`].
@@ -131,9 +131,11 @@ impl Replica {
         Self::start_by(Self::service_of(service, options, config), config, ClusterMember::start_by_hand_with)
     }
 
-    /// As [`Replica::start`], by state replication: the leader alone runs the handlers, and the others apply what they have
-    /// done. `make` declares the collections and gives the service that knows them; it is called again
-    /// when the state of a member that has lost its lead is made anew.
+    /// Starts like [`Replica::start`], with state replication: only the leader runs the handlers, and the other members
+    /// apply their transactions.
+    ///
+    /// `make` declares the collections and returns the service. It is called again to rebuild the state of a deposed
+    /// leader.
     ///
     /// # Errors
     /// As for [`Replica::start`].
@@ -145,7 +147,7 @@ impl Replica {
         Self::start_by(Self::state_service_of(factory_of(make), options, config)?, config, ClusterMember::start_with)
     }
 
-    /// As [`Replica::start_state`], and by hand as [`Replica::start_by_hand`].
+    /// Starts like [`Replica::start_state`], without agent threads like [`Replica::start_by_hand`].
     ///
     /// # Errors
     /// As for [`Replica::start`].
@@ -161,22 +163,23 @@ impl Replica {
         )
     }
 
-    /// As [`Replica::start`], of a service whose commands become transactions by a writer of its own, which `make_writer` makes;
-    /// `released` is what is made of them.
+    /// Starts like [`Replica::start`], a service with its own writer, created by `make_writer`, that turns commands
+    /// into transactions. `released` applies the released transactions.
     ///
     /// # Errors
-    /// As for [`Replica::start_state`]; [`EngineError::Option`] for snapshots, which let go of what the writer reads.
+    /// As for [`Replica::start_state`]; [`EngineError::Option`] for snapshots, which would delete journal that the
+    /// writer reads.
     pub fn start_transactions(
         released: impl ReleasedTransactions,
         make_writer: impl FnOnce(WriterParts<'_>) -> io::Result<Box<dyn Transactions>> + Send + 'static,
         config: &ClusterConfig,
     ) -> Result<Self, EngineError> {
         refuse_snapshots(config)?;
-        // What is made of them may be large: it is not hashed.
+        // The state of `released` may be large, so it is not hashed.
         Self::start_by(ReplicaService::of_transactions(released, make_writer, 0), config, ClusterMember::start_with)
     }
 
-    /// As [`Replica::start_transactions`], and by hand as [`Replica::start_by_hand`].
+    /// Starts like [`Replica::start_transactions`], without agent threads like [`Replica::start_by_hand`].
     ///
     /// # Errors
     /// As for [`Replica::start_transactions`].
@@ -193,8 +196,8 @@ impl Replica {
         )
     }
 
-    /// A copy of an event-sourced service for a member that the caller puts together, as
-    /// [`ClusterMember::start_by_hand_with_in`] does: what [`Replica::start`] puts on its member.
+    /// Creates the instance of an event-sourced service for a member built by the caller
+    /// ([`ClusterMember::start_by_hand_with_in`]), as [`Replica::start`] does.
     #[must_use]
     pub fn member_service<S: Service>(
         service: S,
@@ -204,10 +207,10 @@ impl Replica {
         Box::new(Self::service_of(service, options, config))
     }
 
-    /// As [`Replica::member_service`], of a service whose state is replicated: what [`Replica::start_state`] puts on its member.
+    /// Like [`Replica::member_service`], for a state-replicated service, as [`Replica::start_state`] does.
     ///
     /// # Errors
-    /// [`EngineError::Option`] for what the member's file says of its service and such a service has no use for.
+    /// [`EngineError::Option`] for settings of the member's file that have no meaning for such a service.
     pub fn member_state_service<S: StateService>(
         make: impl Fn(&mut Store) -> S + Send + Sync + 'static,
         options: StateOptions,
@@ -216,8 +219,8 @@ impl Replica {
         Ok(Box::new(Self::state_service_of(factory_of(make), options, config)?))
     }
 
-    /// As [`Replica::member_service`], of a service whose commands become transactions by a writer of its own: what
-    /// [`Replica::start_transactions`] puts on its member, and what is made of the transactions is compared between members.
+    /// Like [`Replica::member_service`], for a service with its own writer, as [`Replica::start_transactions`] does.
+    /// The members compare hashes of the state of `released`.
     #[must_use]
     pub fn member_transaction_service(
         released: impl ReleasedTransactions,
@@ -255,22 +258,22 @@ impl Replica {
         Ok(ReplicaService::of_factory(factory, StateOptions { snapshot_interval_frames, ..options }))
     }
 
-    /// Polls every agent once, in a replica that was started by hand. Returns the work done.
+    /// Polls every agent once, in a replica started without threads. Returns the amount of work done.
     ///
     /// # Errors
-    /// What an agent cannot go on after.
+    /// Failure of an agent.
     pub fn turn(&mut self, now: Now) -> Result<usize, EngineError> {
         Ok(self.member.turn(now)?)
     }
 
-    /// The member that it runs on: its role, what may be asked of it.
+    /// Returns the member, with its role and status.
     #[must_use]
     pub const fn member(&self) -> &ClusterMember {
         &self.member
     }
 
-    /// A client inside this process. It is of use while this member leads; one that follows the leader knows the sockets
-    /// of all members ([`Client::connect_any`]).
+    /// Connects a client within this process. Usable while this member leads; a client that follows the leader needs
+    /// the sockets of all members ([`Client::connect_any`]).
     ///
     /// # Errors
     /// Ring sizes out of range, or no memory for them.
@@ -278,56 +281,56 @@ impl Replica {
         self.member.stream().client(options)
     }
 
-    /// What recovery did at the start; nothing on a witness.
+    /// Returns the result of the recovery; empty on a witness.
     #[must_use]
     pub fn recovered(&self) -> Recovered {
         self.views.as_ref().map(|views| views.recovered).unwrap_or_default()
     }
 
-    /// The last sequence that the service has handled here; 0 on a witness.
+    /// Returns the last handled sequence; 0 on a witness.
     #[must_use]
     pub fn handled_sequence(&self) -> u64 {
         self.views.as_ref().map_or(0, |views| views.handled.get())
     }
 
-    /// The same, for threads that wait for it; `None` on a witness.
-    #[doc(hidden)] // Readers of a command bus wait by it.
+    /// Returns the same for threads that wait for it; `None` on a witness.
+    #[doc(hidden)] // Awaited by readers of a command bus.
     #[must_use]
     pub fn progress(&self) -> Option<Arc<Progress>> {
         self.views.as_ref().map(|views| Arc::clone(&views.progress))
     }
 
-    /// The hash of a state-replicated service's state behind [`Replica::handled_sequence`]: on all members that stand there
-    /// the same. `None` on a witness, and of an event-sourced service, whose state is its own.
+    /// Returns the hash of a state-replicated service's state after [`Replica::handled_sequence`], equal on all members
+    /// at that sequence. `None` on a witness and for event-sourced services.
     #[must_use]
     pub fn state_hash(&self) -> Option<u64> {
         self.state.as_ref().map(|state| state.hash.get())
     }
 
-    /// How often a state-replicated service's state was made anew here, since the start: from a snapshot and the journal,
-    /// because frames that it contained, from this member as a leader, were cut.
+    /// Returns how often a state-replicated service's state was rebuilt since the start, from a snapshot and the
+    /// journal, because it contained truncated frames of this member's leadership.
     #[must_use]
     pub fn states_remade(&self) -> u64 {
         self.state.as_ref().map_or(0, |state| state.rebuilt.get())
     }
 
-    /// Commands that no handler took here, since the start.
+    /// Returns the number of commands since the start that no handler took here.
     #[must_use]
     pub fn dead_letter_count(&self) -> u64 {
         self.views.as_ref().map_or(0, |views| views.dead_letters.get())
     }
 
-    /// The threads and what the plan says of them.
+    /// Returns the threads and their plan.
     #[must_use]
     pub const fn plan(&self) -> &ThreadPlan<AgentRole> {
         self.member.stream().plan()
     }
 
-    /// Takes a snapshot of everything handled here so far and waits until it is on the device. Returns the sequence that
-    /// it stands at. Commits go on meanwhile.
+    /// Takes a snapshot of everything handled here so far, and waits until it is on the device. Returns its sequence.
+    /// Commits continue meanwhile.
     ///
     /// # Errors
-    /// A witness, a snapshot that cannot be written, a member that has failed.
+    /// A witness, a failed write, a failed member.
     pub fn snapshot(&self) -> Result<u64, EngineError> {
         let Some(views) = &self.views else {
             let reason = "a witness runs no service, of which a snapshot could be taken".to_owned();
@@ -336,30 +339,30 @@ impl Replica {
         views.snapshots.take(|| self.failure())
     }
 
-    /// Asks for snapshots from another thread, where this one has to turn the agents; `None` on a witness.
+    /// Returns a handle to request snapshots from another thread while this one polls the agents; `None` on a witness.
     #[must_use]
     pub fn snapshots(&self) -> Option<SnapshotRequests> {
         self.views.as_ref().map(|views| views.snapshots.clone())
     }
 
-    /// Whether it stops because it was so far behind that it has fetched the state of another member: to be started again
-    /// then, with a new service; it goes on from there.
+    /// Tells whether it stops because it lagged so far that it has fetched another member's state. Start it again then,
+    /// with a new service; it continues from that state.
     #[must_use]
     pub fn must_start_again(&self) -> bool {
         self.member.must_start_again()
     }
 
-    /// Why it has stopped by itself, if it has.
+    /// Returns the error that has stopped it, if any.
     #[must_use]
     pub fn failure(&self) -> Option<EngineError> {
         self.member.stream().failure().map(EngineError::Stream)
     }
 
-    /// Stops it: a leader hands over first, and what is released is handled. Returns the last sequence that was released
-    /// here.
+    /// Stops in order: a leader hands over first, and all released frames are handled. Returns the last sequence
+    /// released here.
     ///
     /// # Errors
-    /// What made it stop by itself, before or now.
+    /// The member failed, before or during the stop.
     pub fn stop(self) -> Result<u64, EngineError> {
         Ok(self.member.stop()?)
     }

@@ -1,5 +1,5 @@
-//! [`ReplicaService`]: a service as a member of a cluster runs it. It knows what a member's service does ([`MemberService`])
-//! and nothing of consensus, so it is there without the feature `cluster`, too.
+//! [`ReplicaService`]: a service in the form that a cluster member runs ([`MemberService`]). It does not use consensus,
+//! so it exists without the feature `cluster` too.
 
 use crate::dead_letters::DeadLetters;
 use crate::executor::{Delivery, Executor, ExecutorCounters, ExecutorLinks, StopAt};
@@ -31,16 +31,15 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How a service runs on a member of a cluster; its stream is described by the member's file. What the file says in
-/// `[service]` counts in the place of what stands here; sequences to be skipped are added to those of the policy.
+/// Configuration of a service on a cluster member; the member's file configures its stream. The file's section
+/// `[service]` overrides these values, and adds its sequences to those that the policy skips.
 #[derive(Clone, Debug)]
 pub struct ReplicaOptions {
-    /// A snapshot after so many frames; `None` for none, and then nothing goes from the journal.
+    /// Frames between two snapshots; `None` for no snapshots, and then the journal is never deleted.
     pub snapshot_interval_frames: Option<u64>,
-    /// A snapshot at a clean stop.
+    /// Write a snapshot at a clean stop.
     pub snapshot_on_stop: bool,
-    /// What happens to messages that no handler takes, and to handlers that panic. The same on each member: their states
-    /// differ else.
+    /// Reaction to messages without a handler and to panics. It must be equal on all members, or their states differ.
     pub policy: Policy,
 }
 
@@ -50,10 +49,10 @@ impl Default for ReplicaOptions {
     }
 }
 
-/// What is known once the service's agent is made.
+/// Value that is set when the service's agent is created.
 pub(crate) type Later<T> = Arc<Mutex<Option<T>>>;
 
-/// What a service's agent lets others see.
+/// Views of a service's agent for other threads.
 #[derive(Clone)]
 #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "read by a replica"))]
 pub(crate) struct ServiceViews {
@@ -64,29 +63,29 @@ pub(crate) struct ServiceViews {
     pub snapshots: SnapshotRequests,
 }
 
-/// A service that a member is given, and makes its agent of.
+/// Service handed to a member, which creates its agent from it.
 pub struct ReplicaService {
     pub(crate) fold: Fold,
     pub(crate) options: ReplicaOptions,
     hash_interval_frames: u64,
     recovered: Recovered,
     recorded: Option<RecordedOutputs>,
-    /// Why there is no writer of transactions.
+    /// Reason why the writer of transactions is missing.
     failed: Option<EngineError>,
     pub(crate) views: Later<ServiceViews>,
     pub(crate) state: Later<StateViews>,
 }
 
 impl ReplicaService {
-    /// Of an event-sourced service; a hash of its state goes to the member behind each multiple of `hash_interval_frames`,
-    /// 0 for none.
+    /// Creates it for an event-sourced service. A hash of the state goes to the member after each multiple of
+    /// `hash_interval_frames`; 0 for no hashes.
     #[must_use]
     pub fn new<S: Service>(service: S, options: ReplicaOptions, hash_interval_frames: u64) -> Self {
         let fold = Fold::new(service, options.policy.clone());
         Self::of(fold, options, hash_interval_frames)
     }
 
-    /// Of the state-replicated service that `make` gives; it is called again when the state is made anew.
+    /// Creates it for the state-replicated service returned by `make`, which is called again to rebuild the state.
     #[must_use]
     pub fn of_state<S: StateService>(
         make: impl Fn(&mut Store) -> S + Send + Sync + 'static,
@@ -103,9 +102,9 @@ impl ReplicaService {
         Self::of(Fold::applying_transactions(Box::new(TransactionApplier::new(factory, limits))), options, 0)
     }
 
-    /// Of a service whose commands become transactions by a writer of its own. Its writer is folded from the whole stream, so
-    /// there are no snapshots, which would let the journal go. A hash of what is made of released transactions goes to the member behind each
-    /// multiple of `hash_interval_frames`, 0 for none.
+    /// Creates it for a service with its own writer, which turns commands into transactions. The writer is folded from
+    /// the whole stream, so there are no snapshots, which would delete the journal. A hash of the state of `released`
+    /// goes to the member after each multiple of `hash_interval_frames`; 0 for no hashes.
     #[must_use]
     pub fn of_transactions(
         released: impl ReleasedTransactions,
@@ -133,7 +132,7 @@ impl ReplicaService {
     }
 }
 
-/// The member's journal as the service's snapshots need it.
+/// The member's journal, for the service's snapshots.
 struct MemberJournal {
     syncer: Syncer,
     watermark: RetentionWatermark,
@@ -142,7 +141,7 @@ struct MemberJournal {
 impl SnapshotJournal for MemberJournal {
     fn sync(&mut self) -> Result<(), EngineError> {
         self.syncer.sync_and_check()?;
-        // Of the snapshot, which is written next.
+        // Reserves disk space for the snapshot, which is written next.
         self.syncer.ask_disk(DiskWork::Allocate).map_err(EngineError::system("finding room for a snapshot"))
     }
 
@@ -164,7 +163,7 @@ impl MemberService for ReplicaService {
             return Ok(());
         }
         let mut recorded = RecordedOutputs::read(layout.root(), identity)?;
-        // The member's own sequencer is found by its own state.
+        // A throw-away sequencer: the member's own one is restored from its own state.
         let mut sequencer = Sequencer::new(SequencerRules::of_service(u64::MAX));
         let replayed = (&mut NoSink as &mut dyn Sink, Some(&mut recorded));
         self.recovered = recover(layout, identity, &mut self.fold, &mut sequencer, replayed, sequence)?;
@@ -191,7 +190,7 @@ impl MemberService for ReplicaService {
     }
 
     fn fault_rules_to_write(&self) -> Option<FaultRules> {
-        // Others were refused when it recovered.
+        // Conflicting rules were refused in the recovery.
         self.fold.fault_rules_to_write().ok().flatten()
     }
 
@@ -211,7 +210,7 @@ impl MemberService for ReplicaService {
             true => SnapshotSchedule::start(directory, parts.identity, at, rules, journal, parts.waker)?,
             false => SnapshotSchedule::by_hand(directory, parts.identity, at, rules, journal, parts.waker),
         };
-        // Nobody else does.
+        // Set only here, so it cannot fail.
         let _ = parts.snapshots.set(Arc::new(snapshots.clone()));
         let counters = ExecutorCounters::add_to(parts.counters, &recovered)?;
         let (handled, dead_letters) = counters.views();

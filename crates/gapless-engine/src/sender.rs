@@ -1,7 +1,7 @@
 //! The detached sender: an agent that delivers on a thread of its own.
 //!
-//! Frames wait for it in a ring of this process, of a configurable depth. The frame's term field
-//! carries the connection while it waits; the sender puts the term back before the frame leaves.
+//! Frames wait for it in an in-process ring of configurable depth. A waiting frame's term field carries the connection;
+//! the sender restores the term before the frame is sent.
 
 use gapless_agent::{Agent, AgentError, Now, Waker};
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
@@ -25,14 +25,13 @@ pub struct SendQueue {
     undelivered: Mailbox<Undelivered>,
 }
 
-/// A message that did not fit its publisher's ring: back to the executor, which still has it.
+/// A message that did not fit its publisher's ring, returned to the executor, which still has its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Undelivered {
     pub connection: ConnectionId,
     pub message: Deferred,
 }
 
-/// The agent.
 pub struct Sender {
     reader: RingReader,
     popped: Arc<AtomicU64>,
@@ -42,21 +41,21 @@ pub struct Sender {
     retries: RetryPace,
 }
 
-/// When messages that wait for room in a publisher's ring are tried again: the publisher does not say when it has read.
+/// Retry times for messages that wait for room in a publisher's ring. No wake-up announces that the publisher has read.
 #[derive(Debug, Default)]
 pub(crate) struct RetryPace {
     interval_ns: u64,
-    /// `None` while nothing waits.
+    /// Time of the next retry; `None` while no message waits.
     at_ns: Option<u64>,
 }
 
-/// A publisher that reads is fed as fast as it does.
+/// Short enough to keep pace with a publisher that reads.
 const RETRY_INTERVAL_NS_MIN: u64 = 100_000;
-/// One that does not read costs little.
+/// Long enough that a publisher that does not read costs little.
 const RETRY_INTERVAL_NS_MAX: u64 = 10_000_000;
 
 impl RetryPace {
-    /// After a poll at `now_ns`: whether anything waits, and whether anything has found room.
+    /// Updates the pace after a poll at `now_ns`.
     #[inline]
     pub fn after_poll(&mut self, now_ns: u64, is_waiting: bool, has_moved: bool) {
         if !is_waiting {
@@ -64,7 +63,7 @@ impl RetryPace {
             return;
         }
         self.interval_ns = match self.at_ns.filter(|_| !has_moved) {
-            // Polled for another reason.
+            // Polled early, for another reason.
             Some(at_ns) if now_ns < at_ns => return,
             Some(_) => (2 * self.interval_ns).min(RETRY_INTERVAL_NS_MAX),
             None => RETRY_INTERVAL_NS_MIN,
@@ -72,23 +71,23 @@ impl RetryPace {
         self.at_ns = Some(now_ns + self.interval_ns);
     }
 
-    /// When the next poll is due.
+    /// Returns the time of the next retry.
     pub const fn deadline_ns(&self) -> Option<u64> {
         self.at_ns
     }
 }
 
-/// A queue of at most `depth` messages, with as much memory as so many replies take as a rule, and the agent that empties it.
+/// Creates a queue of at most `depth` messages, sized for typical replies, and the agent that empties it.
 ///
 /// # Errors
 /// No memory for the queue.
 pub(crate) fn of_depth(egress: Egress, depth: usize, waker: Waker) -> Result<(SendQueue, Sender), LogError> {
-    // At least the longest output, of which a ring takes half its length.
+    // At least the longest output: a ring takes messages of up to half its length.
     let queue_bytes = (depth * 4096).clamp(4 << 20, 1 << 26).next_power_of_two();
     detached(egress, depth, queue_bytes, waker)
 }
 
-/// A queue of at most `depth` messages and the agent that empties it.
+/// Creates a queue of at most `depth` messages, and the agent that empties it.
 ///
 /// # Errors
 /// No memory for the queue.
@@ -109,7 +108,6 @@ pub fn detached(
 }
 
 impl SendQueue {
-    /// Puts a message into the queue.
     pub(crate) fn push(&mut self, connection: ConnectionId, header: &FrameHeader, payload: Payload<'_>) -> Delivered {
         // Acquire: pairs with the Release in Sender::poll.
         if self.pushed - self.popped.load(Ordering::Acquire) >= self.depth {
@@ -134,14 +132,14 @@ impl SendQueue {
         Delivered::Yes
     }
 
-    /// A message that came back.
+    /// Returns the next message that came back.
     pub(crate) fn take_undelivered(&self) -> Option<Undelivered> {
         self.undelivered.pop()
     }
 
     pub(crate) fn flush(&mut self) {
         if std::mem::take(&mut self.dirty) {
-            // The thread's waker asks by itself whether anybody sleeps.
+            // The thread's waker checks by itself whether it sleeps.
             let _ = self.writer.publish();
             self.waker.wake();
         }
@@ -195,20 +193,20 @@ impl Agent for Sender {
     }
 }
 
-/// A message that did not fit its publisher's ring. Its content is looked up again when there is room.
+/// Message that did not fit its publisher's ring. Its content is looked up again when there is room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Deferred {
     pub session: u64,
     pub kind: DeferredKind,
 }
 
-/// Which of a session's messages.
+/// One or more of a session's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeferredKind {
-    /// The reply to the command with this number.
+    /// Reply to the command with this number.
     Reply(u64),
-    /// All notices that it has not acknowledged.
+    /// All unacknowledged notices.
     Notices,
-    /// The answer to its open.
+    /// Reply to the session open.
     Opened { next_session_seq: u64 },
 }

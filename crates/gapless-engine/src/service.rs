@@ -1,4 +1,4 @@
-//! What an application writes: a [`Service`] and its handlers, registered by message in [`Handlers`].
+//! The application's part: a [`Service`] and its handlers, registered by message in [`Handlers`].
 
 use crate::Reject;
 use crate::context::Context;
@@ -7,21 +7,23 @@ use gapless_schema::{Encoding, Message, schema_key};
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
 
-/// State that is the fold of a stream.
+/// State that is a fold over a stream.
 ///
-/// Handlers must be deterministic: same state, same message, same [`Context`], same outcome. Time and
-/// identifiers come from the context; clocks, random numbers and iteration over unordered maps do not
-/// belong here.
+/// Handlers must be deterministic: the same state, message and [`Context`] give the same outcome. Take time,
+/// identifiers and random numbers from the context. Clocks, random generators and iteration over unordered maps do not
+/// belong in a handler.
 pub trait Service: Send + 'static {
-    /// Names the handler of each message.
+    /// Registers the handler of each message.
     fn handlers(handlers: &mut Handlers<Self>)
     where
         Self: Sized;
 
-    /// Which versions of itself this program can act as. Handlers ask [`Context::version`] and do as that version does, so
-    /// that programs can be replaced one by one: all of them act as the old version until the stream says otherwise, at one
-    /// sequence. While an old version is active the snapshot's bytes are those of the old program. A new stream begins with
-    /// the lowest version of its first leader.
+    /// Returns the versions that this program can act as.
+    ///
+    /// Handlers branch on [`Context::version`], so that the programs of a cluster can be replaced one by one: all act
+    /// as the old version until the stream activates the new one, at one sequence. While an old version is active,
+    /// [`Service::snapshot`] writes the old program's bytes. A new stream starts with the lowest version of its first
+    /// leader.
     #[must_use]
     fn versions() -> RangeInclusive<u32>
     where
@@ -30,32 +32,34 @@ pub trait Service: Send + 'static {
         1..=1
     }
 
-    /// A timer that this service has set is due.
+    /// Handles a timer of this service that is due.
     ///
     /// # Errors
-    /// A reason; the timer's outputs are dropped and the reason is recorded.
+    /// A reason, which is recorded; the outputs of the call are dropped.
     fn on_timer(&mut self, timer: u64, context: &mut Context<'_>) -> Result<(), Reject> {
         let _ = (timer, context);
         Ok(())
     }
 
-    /// Writes the whole state, so that [`Service::restore`] can make it again. The same state gives the same bytes, also in
-    /// another process: the members of a cluster compare them, and one whose bytes differ stops. So write what stands in an
-    /// unordered map in the order of its keys.
+    /// Writes the whole state for [`Service::restore`].
     ///
-    /// It does not begin with the bytes `GAPSTORE`: so begins the state of a state-replicated service, which is refused here.
+    /// Equal states must give equal bytes, in other processes too: cluster members compare them, and one whose bytes
+    /// differ stops. So write the entries of an unordered map in the order of their keys.
+    ///
+    /// The bytes must not begin with `GAPSTORE`, which marks the state of a state-replicated service and is refused
+    /// here.
     fn snapshot(&self, state: &mut Vec<u8>);
 
-    /// Becomes the state that [`Service::snapshot`] wrote.
+    /// Replaces the state by one that [`Service::snapshot`] wrote.
     ///
     /// # Errors
-    /// What is wrong with the bytes.
+    /// Defect of the bytes.
     fn restore(&mut self, state: &[u8]) -> Result<(), String>;
 }
 
 type Handler<S> = Box<dyn Fn(&mut S, &[u8], &mut Context<'_>) -> Result<(), Refused> + Send>;
 
-/// Which function takes which message.
+/// Registry of handlers by message.
 pub struct Handlers<S> {
     by_message: FxHashMap<(u32, Encoding), Handler<S>>,
     names: FxHashMap<(u32, Encoding), &'static str>,
@@ -74,7 +78,7 @@ impl<S: Service> Handlers<S> {
         handlers
     }
 
-    /// The name that a message has in its schema, if a handler of the service takes it by its type; for reports.
+    /// Returns the schema name of a message that a typed handler takes; for reports.
     #[must_use]
     pub fn message_name(schema: u32, encoding: Encoding) -> Option<&'static str> {
         Self::of_service().names.get(&(schema, encoding)).copied()
@@ -82,10 +86,10 @@ impl<S: Service> Handlers<S> {
 }
 
 impl<S> Handlers<S> {
-    /// `handler` takes messages of type `M`: a direct view, or an object, as `M` says.
+    /// Registers `handler` for messages of type `M`, decoded as a direct view or an object.
     ///
     /// # Panics
-    /// If the message has a handler already.
+    /// The message has a handler already.
     pub fn on<M: Message>(
         &mut self,
         handler: impl Fn(&mut S, M::Decoded<'_>, &mut Context<'_>) -> Result<(), Reject> + Send + 'static,
@@ -99,10 +103,10 @@ impl<S> Handlers<S> {
         self.insert(schema, M::ENCODING, Box::new(call))
     }
 
-    /// `handler` takes the bytes of messages whose schema the application knows by itself.
+    /// Registers `handler` for the raw bytes of a message whose schema the application decodes itself.
     ///
     /// # Panics
-    /// If the message has a handler already.
+    /// The message has a handler already.
     pub fn on_bytes(
         &mut self,
         schema: u32,
@@ -126,7 +130,7 @@ impl<S> Handlers<S> {
     }
 }
 
-/// A message type as people read it.
+/// Describes a message type for people.
 pub(crate) fn describe(schema: u32) -> String {
     format!("schema {} template {}", schema >> 16, schema & 0xffff)
 }

@@ -1,20 +1,20 @@
-//! [`Checks`]: where in a record something else was put out first. Of a short record that is one frame, of a long one a stretch of it, so that
-//! no record is longer than another.
+//! [`Checks`]: locate the first differing output within a record. In a short record they find the frame, in a long one
+//! a range of frames, so that all records have the same length.
 
 use super::OutputHash;
 use std::ops::RangeInclusive;
 
-/// A record has so many at most.
+/// Largest number of checks in a record.
 pub(super) const CHECKS_MAX: usize = 256;
-/// Length of a check in a file, bytes.
 pub(super) const CHECK_LENGTH: usize = 2;
 
-/// The lowest bits of the hash behind each so many frames of a record. When there are too many, every second one goes.
+/// Lowest bits of the hash after every `step_frames` frames of a record. When the array is full, every second check is
+/// dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Checks {
-    /// From one check to the next: a power of two.
+    /// Frames between two checks, a power of two.
     step_frames: u32,
-    /// Of the record so far.
+    /// Frames of the record so far.
     frames: u32,
     values: [u16; CHECKS_MAX],
 }
@@ -24,7 +24,7 @@ impl Checks {
         Self { step_frames: 1, frames: 0, values: [0; CHECKS_MAX] }
     }
 
-    /// The next frame is handled, and all of the record so far comes to `hash`.
+    /// Adds the next frame, after which the whole record hashes to `hash`.
     #[inline]
     pub fn after_frame(&mut self, hash: OutputHash) {
         self.frames += 1;
@@ -45,7 +45,7 @@ impl Checks {
         self.values[at] = hash.0 as u16;
     }
 
-    /// Those of the first so many frames.
+    /// Keeps the checks of the first `frames` frames.
     pub fn of_first(mut self, frames: u64) -> Self {
         self.frames = self.frames.min(u32::try_from(frames).unwrap_or(u32::MAX));
         let count = self.count();
@@ -53,7 +53,7 @@ impl Checks {
         self
     }
 
-    /// Without a division, which each frame would pay.
+    /// Avoids a division for each frame.
     const fn is_due(&self) -> bool {
         self.frames & (self.step_frames - 1) == 0
     }
@@ -66,12 +66,11 @@ impl Checks {
         self.values.into_iter().flat_map(u16::to_le_bytes)
     }
 
-    /// How many frames there are from one check to the next.
     pub const fn step_frames(&self) -> u32 {
         self.step_frames
     }
 
-    /// Of a record of so many frames. None that a record has.
+    /// Reads the checks of a record with `frames` frames; `None` if no record can have them.
     pub fn from_bytes(step_frames: u32, frames: u64, bytes: &[u8]) -> Option<Self> {
         let frames = u32::try_from(frames).ok().filter(|_| step_frames.is_power_of_two())?;
         let count = (frames / step_frames) as usize;
@@ -83,17 +82,17 @@ impl Checks {
     }
 }
 
-/// What a replay of a record's frames comes to.
+/// Replay of a record's frames.
 #[derive(Clone, Debug)]
 pub(super) struct Replayed {
     checks: Checks,
     frames: u32,
-    /// The first frames that put out something else, counted from 0; `None` while there is no check that says so.
+    /// First differing frames, counted from 0; `None` until a check differs.
     differs: Option<RangeInclusive<u32>>,
 }
 
 impl Replayed {
-    /// Begins with the first frame of the record that has these checks.
+    /// Starts before the first frame of the record with these checks.
     pub const fn new(checks: Checks) -> Self {
         Self { checks, frames: 0, differs: None }
     }
@@ -110,11 +109,11 @@ impl Replayed {
         }
     }
 
-    /// Of a record from frame `first` to `last` that has put out something else: by which of them it did so first.
+    /// Returns the range of the first difference in a differing record from frame `first` to `last`.
     pub fn differs(&self, first: u64, last: u64) -> RangeInclusive<u64> {
         match &self.differs {
             Some(frames) => first + u64::from(*frames.start())..=first + u64::from(*frames.end()),
-            // Behind the last check.
+            // After the last check.
             None => first + self.checks.count() as u64 * u64::from(self.checks.step_frames)..=last,
         }
     }
@@ -125,7 +124,7 @@ impl Replayed {
 mod tests {
     use super::*;
 
-    /// A record of so many frames, of which `other` puts out something else.
+    /// Builds the checks of `frames` frames; frame `other` has different outputs.
     fn checks(frames: u64, other: Option<u64>) -> (Checks, Vec<OutputHash>) {
         let (mut checks, mut hash, mut hashes) = (Checks::new(), OutputHash::new(), Vec::new());
         for frame in 0..frames {
@@ -143,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn one_frame_is_found_in_a_short_record_and_a_stretch_in_a_long_one() {
+    fn checks_locate_the_first_difference() {
         for frames in [1, 2, 255, 256, 257, 300, 511, 512, 513, 4000, 16_384, 20_001] {
             let recorded = checks(frames, None).0;
             let step = u64::from(recorded.step_frames());
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_read_as_they_were_written() {
+    fn checks_survive_a_round_trip() {
         let whole = checks(700, None).0;
         let bytes: Vec<u8> = whole.to_bytes().collect();
         assert_eq!(bytes.len(), CHECKS_MAX * CHECK_LENGTH);
@@ -165,8 +164,8 @@ mod tests {
         for step_frames in [0, 3, 6, u32::MAX] {
             assert_eq!(Checks::from_bytes(step_frames, 700, &bytes), None, "{step_frames}");
         }
-        assert_eq!(Checks::from_bytes(1, 700, &bytes), None, "there is no room for so many");
-        // Of a batch that was not finished they say nothing.
+        assert_eq!(Checks::from_bytes(1, 700, &bytes), None, "too many checks");
+        // Checks of an unfinished batch are dropped.
         let part = whole.of_first(690);
         assert_eq!(found(part, &checks(690, Some(10)).1), 109..=112);
         assert_eq!(found(part, &checks(690, Some(689)).1), 789..=790);

@@ -1,4 +1,4 @@
-//! [`ComparingSink`]: compares what a replay puts out with what was recorded.
+//! [`ComparingSink`]: compares a replay's outputs with the recorded ones.
 
 use super::checks::Replayed;
 use super::{OutputHash, RecordedOutputs};
@@ -10,12 +10,12 @@ use gapless_wire::checksum::crc32c;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-/// A replay's outputs, compared with those that were recorded.
+/// Sink that compares a replay's outputs with the recorded ones and passes them on.
 pub(crate) struct ComparingSink<'a> {
     sink: &'a mut dyn Sink,
     pub recorded: &'a mut RecordedOutputs,
     next: usize,
-    /// While frames of the next record are replayed from its first one on.
+    /// Set while the replay is within the next record, from its first frame on.
     replaying: Option<Replaying>,
 }
 
@@ -24,7 +24,8 @@ struct Replaying {
     replayed: Replayed,
 }
 
-/// The frames from `first` to `last` put out something else than was recorded, and one of `at` did so first.
+/// Difference between the outputs of the frames `first` to `last` and their record; a frame in `at` was the first to
+/// differ.
 #[derive(Debug)]
 pub(crate) struct OtherOutputs {
     pub first: u64,
@@ -38,7 +39,7 @@ impl<'a> ComparingSink<'a> {
         Self { sink, recorded, next: 0, replaying: None }
     }
 
-    /// The frame `sequence` is replayed next.
+    /// Announces that frame `sequence` is replayed next.
     #[inline]
     pub fn before(&mut self, sequence: u64) {
         let is_between = self.replaying.is_none();
@@ -50,10 +51,10 @@ impl<'a> ComparingSink<'a> {
         }
     }
 
-    /// The frame `sequence` was replayed, which has this time stamp.
+    /// Notes that frame `sequence`, with this time stamp, was replayed.
     ///
     /// # Errors
-    /// What the frames up to it put out is not what was recorded.
+    /// The outputs of the record that ends here differ from the recorded ones.
     #[inline]
     pub fn after(&mut self, sequence: u64, timestamp_ns: u64) -> Result<(), OtherOutputs> {
         let Some(replaying) = &mut self.replaying else { return Ok(()) };

@@ -1,15 +1,15 @@
-//! [`OutputHash`]: a hash of what handlers put out.
+//! [`OutputHash`]: hash of the handlers' outputs.
 
 use crate::sessions::{SessionEntry, StoredReply};
 use gapless_wire::checksum::crc32c;
 
-/// A hash over outputs in their order: what each of them is, and the CRC-32C of its payload, which its frame carries anyway,
-/// are folded in one after the other by multiplications to 128 bits. Another payload of the same length comes to the same
-/// value once in 2³² times.
+/// Hash over outputs in order. Each contributes its type and length and the CRC-32C of its payload, which its frame has
+/// anyway, folded in by 128-bit multiplications. Another payload of equal length has the same hash with probability
+/// 2⁻³².
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OutputHash(pub(super) u64);
 
-/// Odd numbers without a pattern.
+/// Odd constants without a pattern.
 const KEYS: [u64; 3] = [0xA076_1D64_78BD_642F, 0xE703_7ED1_A0B4_28DB, 0x8EBC_6AF0_9C88_C6E3];
 
 impl OutputHash {
@@ -23,14 +23,14 @@ impl OutputHash {
         self.0 = ((product as u64) ^ (product >> 64) as u64).wrapping_add(KEYS[2]);
     }
 
-    /// `head` says what the payload is, whose length and CRC-32C follow.
+    /// Adds a payload of the type `head`, by its length and CRC-32C.
     #[inline]
     pub(super) fn add(&mut self, head: u64, length: usize, crc: u32) {
         self.fold(head);
         self.fold((length as u64) << 32 | u64::from(crc));
     }
 
-    /// `payload_crc` is the CRC-32C of its payload.
+    /// Adds a reply; `payload_crc` is the CRC-32C of its payload.
     #[inline]
     pub fn reply(&mut self, reply: &StoredReply, payload_crc: u32) {
         self.add(u64::from(reply.schema) << 16 | u64::from(reply.flags), reply.payload.len(), payload_crc);
