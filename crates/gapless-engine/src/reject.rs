@@ -19,6 +19,7 @@
 /// let with_a_code = Reject::new(OUT_OF_STOCK, "none of them is left");
 /// let in_words_alone: Reject = "no such article".into();
 /// assert_eq!((with_a_code.code, in_words_alone.code), (OUT_OF_STOCK, 0));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reject {
     /// Application-defined code for programs; 0 by default.

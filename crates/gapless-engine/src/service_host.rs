@@ -1,4 +1,5 @@
-//! [`ServiceHost`]: one durable stream and a service on it, event-sourced or state-replicated, put together from the agents and run.
+//! [`ServiceHost`]: one durable stream with an event-sourced or state-replicated service, assembled from the agents and
+//! run.
 
 use crate::dead_letters::DeadLetters;
 use crate::executor::{Delivery, Executor, ExecutorCounters, ExecutorLinks, StopAt};
@@ -44,42 +45,42 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A service that runs on a stream of its own, in this process.
+/// A service with a stream of its own, in this process.
 pub struct ServiceHost {
     stream: EventStream,
     snapshots: Option<SnapshotRequests>,
     handled: CounterView,
     progress: Arc<Progress>,
-    /// The steps of a time that is moved by hand.
+    /// Receives the steps of manual time.
     time_steps: Option<Mutex<Receiver<TimeStep>>>,
     repeated: CounterView,
     dead_letters: CounterView,
-    /// Of a state-replicated service.
+    /// Set for a state-replicated service.
     state: Option<StateViews>,
     recovered: Recovered,
-    /// To the sequencer, and what wakes it.
+    /// Mailbox of the sequencer, and its waker.
     requests: (Mailbox<SequencerRequest>, Waker),
     versions: RangeInclusive<u32>,
-    /// Of the journal, where there is one.
+    /// Deletes journal segments; `None` without a journal.
     preparer: Option<SegmentPreparer>,
 }
 
-/// The term of a stream without a cluster.
+/// Term of a stream without a cluster.
 const NO_TERM: u64 = 0;
 
 impl ServiceHost {
-    /// Recovers what `options.directory` holds, and starts: when this returns, clients can connect.
+    /// Recovers `options.directory` and starts. When this returns, clients can connect.
     ///
     /// # Errors
-    /// Options that make no sense, a directory in use, damage, no threads or memory.
+    /// Invalid options, a directory in use, damage, no threads or memory.
     pub fn start<S: Service>(service: S, options: ServiceHostOptions) -> Result<Self, EngineError> {
         options.check()?;
         Self::start_fold(Fold::new(service, options.policy.clone()), options)
     }
 
-    /// As [`ServiceHost::start`], of a state-replicated service, which needs no cluster: its handlers run before
-    /// their commands enter the stream, once, and what enters is what they did. A restart runs none of them again. `make`
-    /// declares the collections and gives the service that knows them.
+    /// Starts like [`ServiceHost::start`], a state-replicated service, which needs no cluster. Its handlers run once,
+    /// before their commands enter the stream, which gets their effects. A restart runs none of them again. `make`
+    /// declares the collections and returns the service.
     ///
     /// ```
     /// # mod gapless {
@@ -129,7 +130,8 @@ impl ServiceHost {
     /// ```
     ///
     /// # Errors
-    /// As for [`ServiceHost::start`]; [`EngineError::Option`] for a policy that such a service has no use for: nothing stops it.
+    /// As for [`ServiceHost::start`]; [`EngineError::Option`] for a policy that stops the service, which this kind does
+    /// not support.
     pub fn start_state<S: StateService>(
         make: impl Fn(&mut Store) -> S + Send + Sync + 'static,
         options: ServiceHostOptions,
@@ -139,8 +141,8 @@ impl ServiceHost {
         Self::start_fold(Fold::applying_transactions(Box::new(applier)), options)
     }
 
-    /// As [`ServiceHost::start`], of a service whose commands become transactions by a writer of its own, which `make_writer` makes; `released`
-    /// is what is made of them.
+    /// Starts like [`ServiceHost::start`], a service with its own writer, created by `make_writer`, that turns commands
+    /// into transactions. `released` applies the released transactions.
     ///
     /// # Errors
     /// As for [`ServiceHost::start_state`]; [`EngineError::System`] of `make_writer`.
@@ -158,7 +160,7 @@ impl ServiceHost {
         Ok(Self::start_driven(fold, options, false)?.0)
     }
 
-    /// Without threads: what appends is the caller's.
+    /// Starts without threads; the caller polls the appending agent.
     pub(crate) fn start_embedded(fold: Fold, options: ServiceHostOptions) -> Result<(Self, Held), EngineError> {
         let (host, held) = Self::start_driven(fold, options, true)?;
         Ok((host, held.expect("it is held where there are no threads")))
@@ -183,7 +185,7 @@ impl ServiceHost {
             thread_assignment::of_host(&options)?,
         )?;
         if let Some(rules) = fold.fault_rules_to_write()? {
-            // It is empty, and served before the first frame of a publisher.
+            // The mailbox is empty, and served before the first frame of a publisher.
             let _ = builder.requests.push(SequencerRequest::FaultRules(rules));
         }
         builder.set_socket_path(options.socket_path.clone());
@@ -271,22 +273,22 @@ impl ServiceHost {
         Ok((host, held))
     }
 
-    /// Polls the agents of one without threads.
+    /// Polls the agents of a host without threads.
     pub(crate) fn turn(&mut self, now: Now) -> Result<usize, AgentFailure> {
         self.stream.turn(now).map_err(failure_of)
     }
 
-    /// A step of the clean stop of one without threads. Whether it is the last.
+    /// Advances the clean stop of a host without threads. Returns whether it is complete.
     pub(crate) fn close_step(&mut self, now: Now) -> Result<bool, EngineError> {
         let is_last = self.stream.close_step(now).map_err(stopped)?;
         if is_last {
-            // It holds the lock of the journal.
+            // The preparer holds the lock of the journal.
             self.preparer = None;
         }
         Ok(is_last)
     }
 
-    /// A client inside this process.
+    /// Connects a client within this process.
     ///
     /// # Errors
     /// Ring sizes out of range, or no memory for them.
@@ -294,110 +296,109 @@ impl ServiceHost {
         self.stream.client(options)
     }
 
-    /// A reader of what is released, from `sequence` on.
+    /// Returns a reader of released frames, from `sequence` on.
     #[must_use]
     pub fn reader(&self, sequence: u64) -> ReplayMerge {
         self.stream.reader(sequence)
     }
 
-    /// Where other processes connect.
+    /// Returns the socket for other processes.
     #[must_use]
     pub fn socket_path(&self) -> Option<&Path> {
         self.stream.socket_path()
     }
 
-    /// Which stream it is.
     #[must_use]
     pub fn identity(&self) -> StreamIdentity {
         self.stream.identity()
     }
 
-    /// What recovery did at the start.
+    /// Returns the result of the recovery.
     #[must_use]
     pub const fn recovered(&self) -> &Recovered {
         &self.recovered
     }
 
-    /// What the journal found at the start, and what it cut.
+    /// Returns the journal's findings at the start, and what it truncated.
     #[must_use]
     pub const fn journal_report(&self) -> Option<&RecoveryReport> {
         self.stream.recovery().journal.as_ref()
     }
 
-    /// How durable a reply is.
+    /// Returns the durability of a reply.
     #[must_use]
     pub const fn tier(&self) -> Tier {
         self.stream.tier()
     }
 
-    /// The threads and what the plan says of them.
+    /// Returns the threads and their plan.
     #[must_use]
     pub const fn plan(&self) -> &ThreadPlan<AgentRole> {
         self.stream.plan()
     }
 
-    /// What pinning the threads could not do.
+    /// Returns the threads that could not be pinned, in words.
     #[must_use]
     pub fn pin_warnings(&self) -> Vec<String> {
         self.stream.pin_warnings()
     }
 
-    /// CPU time of the host's agent threads so far, ns.
+    /// Returns the CPU time of the host's agent threads so far, ns.
     #[must_use]
     pub fn cpu_time_ns(&self) -> u64 {
         self.stream.cpu_time_ns()
     }
 
-    /// How long each of the host's threads, in the order of its plan, was kept from running while it spun, so far:
-    /// by an interrupt, another thread or the hypervisor.
+    /// Returns the pauses of each thread, in the order of the plan: times in which an interrupt, another thread or the
+    /// hypervisor kept a busy-polling thread from running.
     #[must_use]
     pub fn pauses(&self) -> Vec<Pauses> {
         self.stream.pauses()
     }
 
-    /// The last sequence that has reached the tier.
+    /// Returns the last sequence that has reached the tier.
     #[must_use]
     pub fn released_sequence(&self) -> u64 {
         self.stream.released_sequence()
     }
 
-    /// The last sequence that the service has handled.
+    /// Returns the last handled sequence.
     #[must_use]
     pub fn handled_sequence(&self) -> u64 {
         self.handled.get()
     }
 
-    /// Commands that no handler took, since the start.
+    /// Returns the number of commands since the start that no handler took.
     #[must_use]
     pub fn dead_letter_count(&self) -> u64 {
         self.dead_letters.get()
     }
 
-    /// The hash of a state-replicated service's state behind [`ServiceHost::handled_sequence`]; `None` of an event-sourced service,
-    /// whose state is its own.
+    /// Returns the hash of a state-replicated service's state after [`ServiceHost::handled_sequence`]; `None` for
+    /// event-sourced services.
     #[must_use]
     pub fn state_hash(&self) -> Option<u64> {
         self.state.as_ref().map(|state| state.hash.get())
     }
 
-    /// Frames recognised as repeats, since the start.
+    /// Returns the number of frames since the start that were recognised as duplicates.
     #[must_use]
     pub fn repeated_count(&self) -> u64 {
         self.repeated.get()
     }
 
-    /// The host's counters, which other processes read from the file `counters` of its directory; an
-    /// application adds its own.
+    /// Returns the host's counters, which other processes read from the file `counters` in its directory. An
+    /// application can add its own.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         self.stream.counters()
     }
 
-    /// Has the service act as another of its versions, from a mark on that the stream gets soon: a program without that version
-    /// does not start here any more.
+    /// Switches the service to another of its versions, from a mark on that is appended soon. Afterwards, programs
+    /// without that version cannot start here.
     ///
     /// # Errors
-    /// The service does not have it; too much is asked of the sequencer at once.
+    /// The service does not have the version; or the sequencer's mailbox is full.
     pub fn begin_version(&self, version: u32) -> Result<(), EngineError> {
         if !self.versions.contains(&version) {
             let (first, last) = self.versions.clone().into_inner();
@@ -412,9 +413,10 @@ impl ServiceHost {
         })
     }
 
-    /// Moves the time of the stream on by `by` from its last frame, of a host with [`ServiceHostOptions::manual_time`]. Each timer that is due until then
-    /// fires at its own time and after all that came before it, also one that is set by another. When this returns they
-    /// are handled, and what their handlers sent is on its way. Returns the time, ns since the epoch.
+    /// Advances the stream's time by `by` from its last frame, on a host with [`ServiceHostOptions::manual_time`].
+    ///
+    /// Each timer due until then fires at its own time, in order, including timers set by other timers. When this
+    /// returns they are handled, and their outputs are on their way. Returns the time, ns since the epoch.
     ///
     /// ```
     /// # mod gapless {
@@ -463,13 +465,13 @@ impl ServiceHost {
     /// ```
     ///
     /// # Errors
-    /// The host has a clock; it has failed.
+    /// The host has a clock, or it has failed.
     pub fn advance(&self, by: Duration) -> Result<u64, EngineError> {
         let Some(steps) = &self.time_steps else {
             let reason = "the time of this host is its clock's; ServiceHostOptions::with_manual_time lets it be moved";
             return Err(EngineError::Option { option: "manual_time", reason: reason.to_owned() });
         };
-        // One at a time.
+        // One call at a time.
         let steps = steps.lock().unwrap_or_else(PoisonError::into_inner);
         let mut handled = self.step_time(&steps, 0)?;
         let to_ns = handled.at_ns.saturating_add(saturating_ns(by));
@@ -482,13 +484,13 @@ impl ServiceHost {
         }
     }
 
-    /// Goes on to the next timer or to `to_ns`, and waits until that is handled.
+    /// Advances to the next timer or to `to_ns`, and waits until that is handled.
     fn step_time(&self, steps: &Receiver<TimeStep>, to_ns: u64) -> Result<TimeStep, EngineError> {
         let (requests, waker) = &self.requests;
         let gone = || {
             self.failure().unwrap_or_else(|| EngineError::Stopped(AgentFailure::new("host", "it was stopped".into())))
         };
-        // Full of timers that the service has set: the sequencer takes them in its next poll.
+        // The mailbox is full of the service's timers: the sequencer takes them in its next poll.
         while requests.push(SequencerRequest::MoveTime { to_ns }).is_err() {
             if self.stream.failure().is_some() {
                 return Err(gone());
@@ -504,15 +506,14 @@ impl ServiceHost {
         }
     }
 
-    /// The last sequence that the service has handled, for threads that wait for it.
-    #[doc(hidden)] // Readers of a command bus wait by it.
+    /// Returns the last handled sequence, for threads that wait for it.
+    #[doc(hidden)] // Awaited by readers of a command bus.
     #[must_use]
     pub fn progress(&self) -> Arc<Progress> {
         Arc::clone(&self.progress)
     }
 
-    /// Takes a snapshot of everything handled so far and waits until it is on the device. Returns the
-    /// sequence that it stands at.
+    /// Takes a snapshot of everything handled so far, and waits until it is on the device. Returns its sequence.
     ///
     /// # Errors
     /// The tier is `memory`, the snapshot cannot be written, or the host has failed.
@@ -529,41 +530,41 @@ impl ServiceHost {
         })
     }
 
-    /// Has all segments of the journal deleted that are wholly before `sequence`, each when a snapshot covers it; what of them is archived, too. It is
-    /// done by and by, and nothing of it is known any more after a restart. Nothing at tier `memory`.
+    /// Requests deletion of all journal segments that lie wholly before `sequence`, archived ones included. Each is
+    /// deleted in the background once a snapshot covers it. A restart forgets the request. No effect at tier `memory`.
     pub fn delete_journal_before(&self, sequence: u64) {
         if let Some(preparer) = &self.preparer {
             preparer.delete_before(sequence);
         }
     }
 
-    /// Why the host has stopped by itself, if it has.
+    /// Returns the error that has stopped the host, if any.
     #[must_use]
     pub fn failure(&self) -> Option<EngineError> {
         self.stream.failure().map(stopped)
     }
 
-    /// Stops cleanly: takes no more input, handles what was taken, writes a snapshot if that was asked
-    /// for. Returns the last sequence.
+    /// Stops in order: takes no more input, handles the accepted frames, and writes a final snapshot if configured.
+    /// Returns the last sequence.
     ///
     /// # Errors
-    /// What made the host stop by itself, before or now.
+    /// The host failed, before or during the stop.
     pub fn stop(self) -> Result<u64, EngineError> {
         self.stream.stop().map_err(stopped)?;
         Ok(self.handled.get())
     }
 }
 
-/// What the owner of a host without threads polls itself, and what it needs for it.
+/// Parts that the owner of a host without threads polls itself.
 pub(crate) struct Held {
     pub ingress: Ingress,
     pub clock: Clock,
     pub window: Window,
-    /// Of the owner.
+    /// Wakes the owner.
     pub waker: Waker,
 }
 
-/// Stands where the sequencer's agent would: its owner polls that itself.
+/// Takes the place of the sequencer's agent, which the owner polls itself.
 struct PolledByItsOwner;
 
 impl Agent for PolledByItsOwner {
@@ -583,7 +584,7 @@ fn failure_of(error: StreamError) -> AgentFailure {
     }
 }
 
-/// An agent's failure needs no other name.
+/// Unwraps the failure of an agent.
 fn stopped(error: StreamError) -> EngineError {
     match error {
         StreamError::Stopped(failure) => EngineError::Stopped(failure),
@@ -591,7 +592,7 @@ fn stopped(error: StreamError) -> EngineError {
     }
 }
 
-/// What a start finds in the host's directory, and the service's state by that.
+/// State of a host's directory after recovery.
 struct RecoveredDirectory {
     directory: Option<LockedDirectory>,
     opened: Option<OpenedJournal>,
@@ -603,7 +604,7 @@ struct RecoveredDirectory {
 }
 
 impl RecoveredDirectory {
-    /// Opens what there is and replays it into `fold`.
+    /// Opens the directory's journal, if any, and replays it into `fold`.
     fn recover(fold: &mut Fold, options: &ServiceHostOptions) -> Result<Self, EngineError> {
         let mut directory =
             options.directory.as_deref().map(|root| LockedDirectory::lock(StreamLayout::new(root))).transpose()?;
@@ -647,7 +648,7 @@ impl RecoveredDirectory {
     }
 }
 
-/// The agent that appends, the count of repeats that it recognises, and the counters of a replicated state.
+/// Creates the appending agent, with its count of duplicates and the counters of a replicated state.
 fn ingress(
     options: &ServiceHostOptions,
     builder: &StreamBuilder<'_>,
@@ -682,7 +683,7 @@ fn ingress(
         ingress = ingress.with_speculative_execution(Box::new(
             applier.speculative_executor(builder.threads.waker(AgentRole::Sequencer)),
         ));
-        // There is no other: it asks for the state now, and takes nothing before that is there.
+        // This host always leads: it requests the state now, and takes no command before it has it.
         ingress.lead(NO_TERM)?;
         state = Some(applier.attach(builder.threads.waker(AgentRole::Service), &builder.counters)?);
     } else if let Some(service) = TransactionService::in_fold(fold) {
@@ -694,7 +695,7 @@ fn ingress(
     Ok((ingress, repeated, state))
 }
 
-/// How replies leave, and the agent that sends them, where that has a thread of its own.
+/// Creates the route of the replies, and the sender if that has a thread of its own.
 fn delivery(
     options: &ServiceHostOptions,
     builder: &StreamBuilder<'_>,

@@ -1,5 +1,5 @@
-//! The session table: for each session its last W replies, so that a repeat gets the original again,
-//! and the notices that it has not received yet. A fold of the stream; part of every snapshot.
+//! The session table. It keeps the last W replies of each session, which answer duplicates, and its unacknowledged
+//! notices. A fold over the stream; part of every snapshot.
 
 use crate::outputs::Outputs;
 use gapless_schema::Encoding;
@@ -11,31 +11,30 @@ use gapless_wire::{Frame, FrameHeader, Kind};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// Notices that a session may leave unreceived; a handler that sends one more gets an error. The same for ever: a handler that
-/// meets it live meets it again at each replay.
+/// Limit of a session's unacknowledged notices; a handler that sends one more gets an error. Fixed forever, so that a
+/// replay hits the limit at the same messages as the live run.
 pub const NOTICES_UNRECEIVED_MAX: usize = 1024;
-/// The longest text of a refusal, bytes.
+/// Longest text of a refusal, bytes.
 const REFUSAL_TEXT_MAX: usize = 1024;
 
-/// A kept reply.
+/// Reply kept for duplicates of its command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredReply {
-    /// Number of the command's last frame; 0 while the slot is empty.
+    /// Number of the command's last frame; 0 in an empty slot.
     pub session_seq: u64,
-    /// The command's place in the order.
+    /// Sequence of the command.
     pub sequence: u64,
-    /// The command's sequenced time, ns since the epoch.
+    /// Sequenced time of the command, ns since the epoch.
     pub timestamp_ns: u64,
     /// Schema id << 16 | template id.
     pub schema: u32,
-    /// Encoding, and whether it is a refusal.
+    /// Encoding, and the refusal flag.
     pub flags: u16,
-    /// The reply's payload.
     pub payload: Vec<u8>,
 }
 
 impl StoredReply {
-    /// The header of the frame that carries it.
+    /// Builds the header of the reply's frame.
     #[inline]
     #[must_use]
     pub fn header(&self, session: u64) -> FrameHeader {
@@ -51,7 +50,7 @@ impl StoredReply {
         }
     }
 
-    /// Becomes the empty reply to the command whose last frame is `frame`.
+    /// Resets this to an empty reply to the command whose last frame is `frame`.
     #[inline]
     pub(crate) fn begin(&mut self, frame: &Frame<'_>) {
         self.session_seq = frame.session_seq();
@@ -62,7 +61,7 @@ impl StoredReply {
         self.payload.clear();
     }
 
-    /// Becomes a refusal; a text of more than 1,024 bytes is cut.
+    /// Turns this into a refusal; truncates a text above 1,024 bytes.
     pub(crate) fn refuse(&mut self, refusal: &Refusal<'_>) {
         self.flags = REFUSED_FLAG;
         self.payload.resize(Refusal::FIXED_LENGTH + refusal.text.len().min(REFUSAL_TEXT_MAX), 0);
@@ -70,60 +69,56 @@ impl StoredReply {
         self.payload.truncate(length);
     }
 
-    /// Whether it is a refusal.
     #[must_use]
     pub const fn is_refusal(&self) -> bool {
         self.flags & REFUSED_FLAG != 0
     }
 }
 
-/// A message to a session that did not ask for it.
+/// Unsolicited message to a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// Counts the session's notices, from 1.
+    /// Number among the session's notices, from 1.
     pub number: u64,
-    /// The message that caused it.
+    /// Sequence of the message that caused it.
     pub sequence: u64,
-    /// Its sequenced time, ns since the epoch.
+    /// Sequenced time of that message, ns since the epoch.
     pub timestamp_ns: u64,
     /// Schema id << 16 | template id.
     pub schema: u32,
-    /// Encoding.
     pub encoding: Encoding,
-    /// The payload.
     pub payload: Vec<u8>,
 }
 
-/// A session as the service knows it.
+/// State of a session in the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionEntry {
-    /// Its identifier.
     pub session: u64,
-    /// The token that opened it.
+    /// Token that opened it.
     pub token: u128,
-    /// Number of the last frame of the last command that was handled.
+    /// Number of the last frame of the last handled command.
     pub last_session_seq: u64,
-    /// Commands handled; command n's reply lies in slot n % W.
+    /// Count of handled commands; command n's reply is in slot n % W.
     pub messages: u64,
     /// Sequenced time of its last frame, ns since the epoch.
     pub last_active_ns: u64,
-    /// W: how many commands it may have in flight.
+    /// W: limit of commands in flight.
     pub window_messages: u32,
-    /// A slot for each command of the window that was ever in use: a session at rest costs what it needs.
+    /// Replies in the slots used so far, so that an idle session takes little memory.
     pub replies: Vec<StoredReply>,
-    /// Notices that it has not acknowledged.
+    /// Unacknowledged notices.
     pub notices: VecDeque<Notice>,
-    /// The number of the last notice.
+    /// Number of the last notice.
     pub last_notice: u64,
-    /// Where its replies go now; not part of a snapshot.
+    /// Current connection for replies; not part of a snapshot.
     pub connection: Option<ConnectionId>,
 }
 
 impl SessionEntry {
-    /// The kept reply to the command whose last frame has this number.
+    /// Finds the kept reply to the command whose last frame has this number.
     #[must_use]
     pub fn find(&self, session_seq: u64) -> Option<&StoredReply> {
-        // Without fragments the slot follows from the number; else it is looked for.
+        // Without fragments the slot follows from the number; otherwise search.
         let likely = self.replies.get((session_seq.wrapping_sub(1) % u64::from(self.window_messages)) as usize);
         let likely = likely.filter(|reply| reply.session_seq == session_seq);
         if likely.is_some() {
@@ -132,14 +127,14 @@ impl SessionEntry {
         self.replies.iter().find(|reply| reply.session_seq == session_seq)
     }
 
-    /// The first number whose reply is kept.
+    /// Returns the lowest number with a kept reply.
     #[must_use]
     pub fn first_stored(&self) -> u64 {
         self.stored_numbers().min().unwrap_or(self.last_session_seq + 1)
     }
 
-    /// The command that has a frame of this number before its last one, if that is certain: of the frames of the first
-    /// command that is kept nothing is known where there were others before it.
+    /// Returns the command with a frame of this number before its last one, if that is certain. The frame numbers of
+    /// the first kept command are unknown if there were commands before it.
     #[must_use]
     pub fn command_over(&self, session_seq: u64) -> Option<u64> {
         let has_all = self.messages <= u64::from(self.window_messages);
@@ -151,8 +146,8 @@ impl SessionEntry {
         self.replies.iter().map(|reply| reply.session_seq).filter(|kept| *kept != 0)
     }
 
-    /// Where the reply lies to the command that is being handled, whose last frame has number `session_seq`. Its
-    /// earlier reply, W commands ago, is acknowledged by this command (decision 6).
+    /// Returns the slot for the reply to the current command, whose last frame has number `session_seq`. The command
+    /// acknowledges the slot's old reply, W commands ago (decision 6).
     #[inline]
     pub(crate) fn next_slot(&mut self, session_seq: u64) -> usize {
         let slot = self.slot_of_next();
@@ -167,11 +162,11 @@ impl SessionEntry {
     #[inline]
     fn slot_of_next(&self) -> usize {
         let slots = u64::from(self.window_messages);
-        // A division takes as long as the rest; most windows are powers of two.
+        // A division costs as much as the rest; most windows are powers of two.
         (if slots.is_power_of_two() { self.messages & (slots - 1) } else { self.messages % slots }) as usize
     }
 
-    /// Forgets the notices up to `number`.
+    /// Drops the notices up to `number`.
     pub fn acknowledge_notices(&mut self, number: u64) {
         while self.notices.front().is_some_and(|notice| notice.number <= number) {
             self.notices.pop_front();
@@ -179,9 +174,10 @@ impl SessionEntry {
     }
 }
 
-/// The sessions as they are at the message, a fold of the stream: a handler is told the same at each replay and on each member.
+/// View of the sessions at a message, for handlers. A fold over the stream, so it is equal at each replay and on each
+/// member.
 pub(crate) trait Receivers {
-    /// How many notices `session` has not received yet; `None` if it is not open.
+    /// Returns the number of unacknowledged notices of `session`; `None` if it is not open.
     fn unreceived(&self, session: u64) -> Option<usize>;
 }
 
@@ -200,7 +196,6 @@ pub struct SessionTable {
 }
 
 impl SessionTable {
-    /// Opens `session` with a window of `window_messages`.
     pub fn open(&mut self, session: u64, token: u128, window_messages: u32, now_ns: u64) -> &mut SessionEntry {
         self.insert(SessionEntry {
             session,
@@ -216,7 +211,7 @@ impl SessionTable {
         })
     }
 
-    /// Puts a session in.
+    /// Inserts a session.
     pub fn insert(&mut self, entry: SessionEntry) -> &mut SessionEntry {
         let slot = self.vacant.pop().unwrap_or(self.entries.len() as u32);
         if slot as usize == self.entries.len() {
@@ -226,7 +221,6 @@ impl SessionTable {
         self.entries[slot as usize].insert(entry)
     }
 
-    /// Forgets a session.
     pub fn close(&mut self, session: u64) {
         if let Some(slot) = self.index.remove(&session) {
             self.entries[slot as usize] = None;
@@ -234,23 +228,21 @@ impl SessionTable {
         }
     }
 
-    /// A session.
     #[inline]
     #[must_use]
     pub fn get(&self, session: u64) -> Option<&SessionEntry> {
         self.entries[*self.index.get(&session)? as usize].as_ref()
     }
 
-    /// A session.
     #[inline]
     pub fn get_mut(&mut self, session: u64) -> Option<&mut SessionEntry> {
         self.entries[*self.index.get(&session)? as usize].as_mut()
     }
 
-    /// The first session that `outputs` would leave with too many notices, which no handler's outputs do.
+    /// Returns the first session for which `outputs` would exceed the limit of notices. Handlers cannot do that.
     #[inline]
     pub(crate) fn first_flooded(&self, outputs: &Outputs) -> Option<u64> {
-        // Most have no notices.
+        // Most outputs have no notices.
         if outputs.notices.is_empty() { None } else { self.first_flooded_of(outputs) }
     }
 
@@ -263,8 +255,8 @@ impl SessionTable {
         outputs.notices.iter().map(|(session, _)| *session).find(|session| is_flooded(*session))
     }
 
-    /// Commands of these sessions, at most [`FRAMES_AHEAD`], are on their way: the sessions' entries, the places of the replies
-    /// and their memory are asked for, each of all sessions together. Returns how many commands.
+    /// Prefetches memory for commands of these sessions, at most [`FRAMES_AHEAD`], that come next. It asks for the
+    /// entries of all sessions first, then for the reply slots, then for the payloads. Returns the number of commands.
     #[inline]
     pub(crate) fn prefetch(&self, sessions: &[u64]) -> usize {
         let mut entries: [Option<&Option<SessionEntry>>; FRAMES_AHEAD] = [None; FRAMES_AHEAD];
@@ -283,12 +275,12 @@ impl SessionTable {
         sessions.len()
     }
 
-    /// All sessions, in no order.
+    /// Iterates over all sessions, in no order.
     pub fn iter(&self) -> impl Iterator<Item = &SessionEntry> {
         self.entries.iter().flatten()
     }
 
-    /// All sessions, in the order of their identifiers.
+    /// Returns all sessions, ordered by identifier.
     #[must_use]
     pub fn sorted(&self) -> Vec<&SessionEntry> {
         let mut all: Vec<&SessionEntry> = self.iter().collect();
@@ -296,13 +288,11 @@ impl SessionTable {
         all
     }
 
-    /// How many sessions are open.
     #[must_use]
     pub fn len(&self) -> usize {
         self.index.len()
     }
 
-    /// Whether no session is open.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()

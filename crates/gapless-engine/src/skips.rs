@@ -1,12 +1,12 @@
-//! Commands that an operator has skipped on one node: a mark behind the last frame says so in the stream, and the file `skips`
-//! says it to a start, which comes to the command before it comes to the mark.
+//! Commands that an operator has skipped on a single node. A mark after the last frame records a skip in the stream.
+//! The file `skips` records it for a start, which replays the command before the mark.
 //!
 //! ```text
 //! 4711 at 4790
 //! ```
-//! One line for each: the sequence of the command, and that of its mark. A start reads each mark in the journal, so the file is
-//! never believed alone; a replay that meets a mark without its line ends with an error. Lines of commands that a snapshot covers
-//! mean nothing: retention may have deleted their marks, or an archive that is away may have them.
+//! One line per skip: the sequence of the command, and that of its mark. A start checks each mark in the journal, so
+//! the file alone proves nothing; a replay that meets a mark without its line fails. Lines of commands covered by a
+//! snapshot are ignored, because their marks may have been deleted by retention, or be in a missing archive.
 
 use crate::interruption::{Interrupted, interrupted_at};
 use crate::output_record::RecordedOutputs;
@@ -29,26 +29,26 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// The longest file that is read, bytes.
+/// Size limit for reading the file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// A command that is skipped.
+/// A skipped command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Skip {
-    /// The command or timer.
+    /// Sequence of the command or timer.
     pub sequence: u64,
-    /// The mark that says so.
+    /// Sequence of the mark.
     pub mark: u64,
-    /// Whether the mark was there already.
+    /// The mark existed already.
     pub is_repeated: bool,
 }
 
-/// Skips the command or timer at `sequence` of the service in `directory`, which does not run: its next start goes on behind
-/// it. The client gets a refusal, and the command is a dead letter. Once more for the same command writes nothing new.
+/// Skips the command or timer at `sequence` of the stopped service in `directory`: its next start continues after it.
+/// The client gets a refusal, and the command is a dead letter. Idempotent.
 ///
 /// # Errors
-/// [`EngineError::Skip`]: no service of a single node, no command, or one that was handled. The directory is in use, damaged, or
-/// cannot be written.
+/// [`EngineError::Skip`]: not a single-node service, no command at `sequence`, or the command was handled. Other
+/// errors: the directory is in use, damaged, or not writable.
 pub fn skip(directory: &Path, sequence: u64) -> Result<Skip, EngineError> {
     let refused = |reason: String| EngineError::Skip { directory: directory.to_owned(), sequence, reason };
     let layout = StreamLayout::new(directory);
@@ -79,7 +79,7 @@ pub fn skip(directory: &Path, sequence: u64) -> Result<Skip, EngineError> {
     {
         return Err(refused(reason));
     }
-    // A snapshot covers the commands of marks that retention has deleted.
+    // A snapshot covers the commands whose marks retention has deleted.
     skips.retain(|_, mark| *mark >= found.first_sequence);
     let skip = match found.mark {
         Some(mark) => Skip { sequence, mark, is_repeated: true },
@@ -91,7 +91,7 @@ pub fn skip(directory: &Path, sequence: u64) -> Result<Skip, EngineError> {
     Ok(skip)
 }
 
-/// Refuses directories on which nothing is skipped by this.
+/// Refuses directories that do not support skips.
 fn check_kind(layout: &StreamLayout) -> Result<(), String> {
     let kind = DirectoryRecord::read(layout).map_err(|error| error.to_string())?.map(|record| record.kind);
     let is_member = kind.as_deref() == Some("member") || layout.root().join("instance").exists();
@@ -108,7 +108,7 @@ fn check_kind(layout: &StreamLayout) -> Result<(), String> {
     .to_owned())
 }
 
-/// Refuses another user than the service's, which could not read the files that this one makes.
+/// Refuses users other than the owner, who could not read the files created by them.
 fn check_user(layout: &StreamLayout) -> Result<(), String> {
     let path = layout.journal();
     let owner = path.metadata().map_err(|error| format!("reading {}: {error}", path.display()))?.uid();
@@ -121,14 +121,14 @@ fn check_user(layout: &StreamLayout) -> Result<(), String> {
     ))
 }
 
-/// The reason why a command counts as handled, if it does.
+/// Returns the reason why the command counts as handled, if it does.
 fn handled(layout: &StreamLayout, identity: StreamIdentity, sequence: u64) -> Result<Option<String>, EngineError> {
     if RecordedOutputs::read(layout.root(), identity)?.has(sequence) {
         let why = "it was handled, and its outputs are recorded: clients may have its reply. Start the program that has handled \
                    it, stop it in order, so that a snapshot covers it, and start the new one then";
         return Ok(Some(why.to_owned()));
     }
-    // The outputs of the last second before that may not be recorded.
+    // The outputs of the last second may not be recorded.
     let interrupted = interrupted_at(layout.root()).filter(|interrupted| interrupted.sequence > sequence);
     Ok(interrupted.map(|Interrupted { sequence, .. }| {
         format!("it was handled: the process before was ended at sequence {sequence}. Clients may have its reply")
@@ -137,13 +137,13 @@ fn handled(layout: &StreamLayout, identity: StreamIdentity, sequence: u64) -> Re
 
 /// The frames from a command to the end of the journal.
 struct Found {
-    /// The reason why the command is not to be skipped.
+    /// Reason for refusing the skip.
     refusal: Option<String>,
-    /// Its mark; of several the first.
+    /// Existing mark, the first if there are several.
     mark: Option<u64>,
-    /// The first frame that the journal holds.
+    /// First frame in the journal.
     first_sequence: u64,
-    /// The last frame that ends a message, and its time.
+    /// Last frame that ends a message, and its time.
     last_sequence: u64,
     last_timestamp_ns: u64,
 }
@@ -175,7 +175,7 @@ impl Found {
     }
 }
 
-/// The reason why `frame` is not to be skipped, in a journal that ends at `last_sequence`.
+/// Returns the reason for not skipping `frame`, in a journal that ends at `last_sequence`.
 fn refusal_of(frame: &Frame<'_>, last_sequence: u64) -> Option<String> {
     let is_ahead = frame.flags() & TRANSACTION_FLAG != 0;
     Some(match (frame.kind(), frame.fragment()) {
@@ -197,7 +197,7 @@ fn refusal_of(frame: &Frame<'_>, last_sequence: u64) -> Option<String> {
     })
 }
 
-/// The command that a frame says is skipped.
+/// Returns the command that a mark skips.
 pub(crate) fn marked(frame: &Frame<'_>) -> Option<u64> {
     match (frame.kind(), Mark::from_bytes(frame.payload())) {
         (Kind::Mark, Some(Mark::Skipped { sequence })) => Some(sequence),
@@ -205,7 +205,7 @@ pub(crate) fn marked(frame: &Frame<'_>) -> Option<u64> {
     }
 }
 
-/// Appends the mark of `sequence` behind the last whole message. What stands behind that was never released.
+/// Appends the mark of `sequence` after the last whole message. Later fragments were never released, and are truncated.
 fn append(journal: &mut Journal, found: &Found, sequence: u64) -> Result<u64, EngineError> {
     journal.truncate_after(found.last_sequence)?;
     let mark = found.last_sequence + 1;
@@ -222,11 +222,11 @@ fn append(journal: &mut Journal, found: &Found, sequence: u64) -> Result<u64, En
     Ok(mark)
 }
 
-/// The skipped commands of the service in `layout` behind the frame `covered` of its snapshot, each of which the journal behind
-/// `reader` has a mark of, as far as it still holds that.
+/// Reads the skipped commands of the service in `layout` after `covered`, the last frame of its snapshot. Each must
+/// have its mark in the journal of `reader`, unless retention has deleted the mark.
 ///
 /// # Errors
-/// The file cannot be read, or is of another journal.
+/// The file cannot be read, or belongs to another journal.
 pub fn read(layout: &StreamLayout, reader: &JournalReader, covered: u64) -> Result<Vec<u64>, EngineError> {
     let mut skips = lines(layout)?;
     skips.retain(|sequence, _| *sequence > covered);
@@ -249,10 +249,10 @@ pub fn read(layout: &StreamLayout, reader: &JournalReader, covered: u64) -> Resu
     Ok(skips.into_keys().collect())
 }
 
-/// The skipped commands that the file names, with their marks.
+/// Reads the skipped commands in the file, with their marks.
 ///
 /// # Errors
-/// It cannot be read, or is damaged.
+/// The file cannot be read, or is damaged.
 pub fn lines(layout: &StreamLayout) -> Result<BTreeMap<u64, u64>, EngineError> {
     let path = layout.skips();
     let text = match checked_file::read_to_string(&path, FILE_BYTES_MAX) {
@@ -271,7 +271,8 @@ pub fn lines(layout: &StreamLayout) -> Result<BTreeMap<u64, u64>, EngineError> {
     })
 }
 
-/// The difference between the file and the marks of the journal, which begins at `first`; `covered` is the newest snapshot's frame.
+/// Describes the difference between the file and the marks of the journal, which begins at `first`. `covered`: last
+/// frame of the newest snapshot.
 pub(crate) fn damage(layout: &StreamLayout, marks: &[(u64, u64)], (first, covered): (u64, u64)) -> Option<String> {
     let lines = match lines(layout) {
         Ok(lines) => lines,

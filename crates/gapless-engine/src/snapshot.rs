@@ -1,12 +1,10 @@
-//! The snapshot: a file that holds a fold after a prefix of the stream, so that recovery starts there
-//! and older segments may be deleted.
+//! State of a fold after a prefix of the stream, as a file. Recovery starts there, and older segments can be deleted.
 //!
 //! ```text
-//!   0  u64  magic "GAPSNAP\4"; "GAPSNAP\3" without the rules for faults and "GAPSNAP\2" also without the version are
-//!           read, too
+//!   0  u64  magic "GAPSNAP\4"; also readable: "GAPSNAP\3" without fault rules, "GAPSNAP\2" also without the version
 //!   8  u128 stream id
 //!  24  u64  incarnation
-//!  32  u64  sequence             of the last frame applied
+//!  32  u64  sequence             of the last applied frame
 //!  40  u64  timestamp            of that frame, ns since the epoch
 //!  48  u32  sessions, then each: session u64, token u128, last session_seq u64, messages u64,
 //!           last active u64, window u32, and for each slot: session_seq u64, sequence u64,
@@ -14,13 +12,14 @@
 //!           notices u32, and for each: number u64, sequence u64, timestamp u64, schema u32,
 //!           encoding u16, payload (u32 length, bytes)
 //!   …  u32  timers, then each: timer u64, deadline u64
-//!   …  u64  number of the next frame that it publishes into another's stream; 1 in its own
+//!   …  u64  number of the service's next frame in a stream of others; 1 in its own stream
 //!   …  u32  version that the service acts as
-//!   …  u32  rules for faults, the flags of their mark and bit 31; 0 where the stream has none
-//!   …  u64  length of the service's state, then it
+//!   …  u32  fault rules, the flags of their mark and bit 31; 0 if the stream has none
+//!   …  u64  length of the service's state, then the state
 //!   …  u32  CRC-32C of everything before
 //! ```
-//! All numbers little-endian. A file is written under a temporary name, synced and renamed, so it is whole or not there.
+//! All numbers are little-endian. A file is written under a temporary name, synced and renamed, so it appears whole or not
+//! at all.
 
 use crate::EngineError;
 use crate::fold::Fold;
@@ -40,21 +39,21 @@ use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"GAPSNAP\x04");
-/// Where the magic word has the format.
+/// Position of the format in the magic word.
 const FORMAT_BITS: u32 = 56;
-/// The oldest format that is read.
+/// Oldest readable format.
 const FORMAT_MIN: u64 = 2;
-/// The first format with a version.
+/// First format with a version.
 const FORMAT_WITH_VERSION: u64 = 3;
-/// The first format with rules for faults.
+/// First format with fault rules.
 const FORMAT_WITH_RULES: u64 = 4;
-/// Bit of the rules for faults: the stream has some.
+/// Flag of the fault rules: the stream has some.
 const HAS_RULES: u32 = 1 << 31;
 const EXTENSION: &str = "snapshot";
-/// The newest and the one before it.
+/// The newest and its predecessor.
 const SNAPSHOTS_RETAINED: usize = 2;
 
-/// The bytes of a snapshot of `fold`.
+/// Encodes a snapshot of `fold`.
 pub fn encode(fold: &Fold, identity: StreamIdentity) -> Vec<u8> {
     let mut out = Vec::with_capacity(1 << 16);
     let mut fields = FieldWriter::new(&mut out);
@@ -84,7 +83,7 @@ pub fn encode(fold: &Fold, identity: StreamIdentity) -> Vec<u8> {
 fn encode_session(out: &mut FieldWriter, entry: &SessionEntry) {
     out.u64(entry.session).u128(entry.token).u64(entry.last_session_seq).u64(entry.messages).u64(entry.last_active_ns);
     out.u32(entry.window_messages);
-    // The slots that were not in use yet are empty.
+    // Slots not used yet are encoded as empty.
     let unused = StoredReply::default();
     for at in 0..entry.window_messages as usize {
         let reply = entry.replies.get(at).unwrap_or(&unused);
@@ -98,15 +97,15 @@ fn encode_session(out: &mut FieldWriter, entry: &SessionEntry) {
     }
 }
 
-/// No stream gets this far; above it sums of sequences and counts could overflow.
+/// Limit of sequences and counts, far above any real stream, so that sums cannot overflow.
 const COUNT_MAX: u64 = u64::MAX / 2;
 
-/// A sequence or a count, to which something will be added.
+/// Reads a sequence or a count that is added to later.
 fn count(fields: &mut FieldReader, what: &'static str) -> Result<u64, FieldError> {
     fields.u64(what).and_then(|count| if count <= COUNT_MAX { Ok(count) } else { Err(FieldError::Value { what }) })
 }
 
-/// The format in the magic word that a snapshot begins with, or why this program does not read it.
+/// Reads the format from the magic word; the error says why this program cannot read it.
 fn magic(fields: &mut FieldReader) -> Result<u64, String> {
     const FORMAT_MAX: u64 = MAGIC >> FORMAT_BITS;
     match fields.u64("the magic") {
@@ -166,10 +165,10 @@ fn session(fields: &mut FieldReader) -> Result<SessionEntry, FieldError> {
     })
 }
 
-/// Whose snapshot it is that lies at `path`, as far as its first bytes tell.
+/// Reads the stream identity of the snapshot at `path` from its first bytes.
 ///
 /// # Errors
-/// It cannot be read, or does not begin as a snapshot does.
+/// It cannot be read, or has no valid head.
 pub fn identity_of(path: &Path) -> Result<StreamIdentity, EngineError> {
     let head = head_of(path)?;
     let mut fields = FieldReader::new(&head);
@@ -177,10 +176,10 @@ pub fn identity_of(path: &Path) -> Result<StreamIdentity, EngineError> {
     found.map_err(|reason| EngineError::Snapshot { path: path.to_owned(), reason })
 }
 
-/// Makes `fold`, which is empty, what the snapshot at `path` says.
+/// Restores the empty `fold` from the snapshot at `path`.
 ///
 /// # Errors
-/// [`EngineError::Snapshot`]: another stream's, damaged, or refused by the service.
+/// [`EngineError::Snapshot`]: it belongs to another stream, is damaged, or is refused by the service.
 pub fn restore(fold: &mut Fold, path: &Path, identity: StreamIdentity) -> Result<(), EngineError> {
     let unusable = |reason: String| EngineError::Snapshot { path: path.to_owned(), reason };
     let damaged = || {
@@ -205,7 +204,7 @@ pub fn restore(fold: &mut Fold, path: &Path, identity: StreamIdentity) -> Result
     fold.service.restore(state).map_err(|reason| unusable(format!("the service refused it: {reason}")))
 }
 
-/// Everything but the service's state, which is returned.
+/// Restores everything but the service's state, which it returns.
 fn restore_fields<'a>(fold: &mut Fold, fields: &mut FieldReader<'a>, format: u64) -> Result<&'a [u8], FieldError> {
     fold.last_sequence = count(fields, "the last sequence")?;
     fold.restored_sequence = fold.last_sequence;
@@ -238,24 +237,23 @@ fn at_least_one<T: Default + PartialEq>(value: T, what: &'static str) -> Result<
     if value == T::default() { Err(FieldError::Value { what }) } else { Ok(value) }
 }
 
-/// The name of the file of the snapshot at `sequence`.
 #[must_use]
 pub fn file_name(sequence: u64) -> String {
     format!("{sequence:020}.{EXTENSION}")
 }
 
-/// Bytes that are read at once where a snapshot is only checked.
+/// Read size for checking a snapshot.
 const CHECKED_BYTES: usize = 1 << 20;
-/// Magic, stream, incarnation and sequence.
+/// Length of magic, stream, incarnation and sequence.
 const HEAD_LENGTH: usize = 40;
-/// The same and the time stamp.
+/// Length of the head with the time stamp.
 const POINT_LENGTH: u64 = 48;
 
-/// Whether the snapshot at `path` is whole, of the stream `identity` and at `sequence`. It is read piece by piece; whether
-/// the service takes its state is found out by [`restore`].
+/// Checks that the snapshot at `path` is whole, belongs to `identity` and ends at `sequence`. Reads it piece by piece.
+/// Only [`restore`] shows whether the service accepts its state.
 ///
 /// # Errors
-/// It cannot be read, or what is wrong with it.
+/// Defect of the file, or it cannot be read.
 pub fn check(path: &Path, identity: StreamIdentity, sequence: u64) -> Result<(), EngineError> {
     let unusable = |reason: &str| EngineError::Snapshot { path: path.to_owned(), reason: reason.to_owned() };
     let is_whole = is_whole(&mut open(path)?, path, |head| {
@@ -280,14 +278,14 @@ fn unreadable(path: &Path) -> impl FnOnce(std::io::Error) -> EngineError {
     EngineError::system(format!("reading {}", path.display()))
 }
 
-/// The first bytes, up to the time stamp.
+/// Reads the first bytes, up to the time stamp.
 fn head_of(path: &Path) -> Result<Vec<u8>, EngineError> {
     let mut head = Vec::new();
     open(path)?.take(POINT_LENGTH).read_to_end(&mut head).map_err(unreadable(path))?;
     Ok(head)
 }
 
-/// Whether an open snapshot has its checksum; it is read piece by piece, and `head` is given the first.
+/// Verifies the checksum of an open snapshot, piece by piece; passes the first piece to `head`.
 fn is_whole(
     file: &mut File,
     path: &Path,
@@ -309,7 +307,8 @@ fn is_whole(
     Ok(u32::from_le_bytes(found) == sum)
 }
 
-/// All but the checksum; `None` where that does not hold. A snapshot may be of any length: memory is taken for one that was found whole.
+/// Reads all but the checksum; `None` if that does not match. Memory for the file, which can be of any length, is
+/// allocated after the check.
 fn whole_body(path: &Path) -> Result<Option<Vec<u8>>, EngineError> {
     let mut file = open(path)?;
     if !is_whole(&mut file, path, |_| Ok(()))? {
@@ -322,8 +321,8 @@ fn whole_body(path: &Path) -> Result<Option<Vec<u8>>, EngineError> {
     Ok(Some(body))
 }
 
-/// What the snapshots in `directory` say of the journal beside them, oldest first. Of one whose first bytes are not a
-/// snapshot's only its name says something; whether the rest is whole is found out when it is used.
+/// Lists the positions of the snapshots in `directory`, oldest first, to be checked against the journal. If a head is
+/// invalid, only the sequence in the file's name is known. Damage after the head is found when the snapshot is used.
 ///
 /// # Errors
 /// The directory or a snapshot cannot be read.
@@ -340,7 +339,7 @@ pub fn points(directory: &Path) -> Result<Vec<FilePoint>, EngineError> {
     list(directory)?.into_iter().map(point).collect()
 }
 
-/// Makes the snapshots in `directory` snapshots of `identity`, another life of the same stream.
+/// Rewrites the snapshots in `directory` for `identity`, another incarnation of the same stream.
 ///
 /// # Errors
 /// One cannot be read or written, or is damaged.
@@ -361,7 +360,7 @@ pub fn adopt(directory: &Path, identity: StreamIdentity) -> Result<(), EngineErr
     Ok(())
 }
 
-/// The snapshots in `directory`, oldest first: (sequence, path).
+/// Lists the snapshots in `directory` as (sequence, path), oldest first.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -384,16 +383,16 @@ pub fn list(directory: &Path) -> Result<Vec<(u64, PathBuf)>, EngineError> {
     Ok(snapshots)
 }
 
-/// Writes a snapshot's bytes so that it is whole or not there, and removes all but the newest two.
+/// Writes a snapshot atomically, and removes all but the newest two.
 ///
 /// # Errors
-/// A full or read-only disk; what was there before stays.
+/// A full or read-only disk; the old snapshots stay.
 pub fn write(directory: &Path, sequence: u64, bytes: &[u8]) -> Result<(), EngineError> {
     let path = directory.join(file_name(sequence));
     let action = || format!("writing {}", path.display());
     private_folder::create(directory).map_err(EngineError::system(action()))?;
     let write = || -> std::io::Result<()> {
-        // Sessions' tokens are in it.
+        // Private to the user, because it contains session tokens.
         let mut file = FileReplacement::begin(&path, path.with_extension("tmp"), 0o600)?;
         let (first, second) = bytes.split_at(bytes.len() / 2);
         file.write_all(first)?;

@@ -1,5 +1,5 @@
-//! [`SnapshotSchedule`]: when snapshots are taken, and the thread that writes them. The executor only encodes the state, so that
-//! messages wait for that and not for the disk.
+//! [`SnapshotSchedule`]: times of snapshots, and the thread that writes them. The executor only encodes the state, so
+//! messages wait for the encoding but not for the disk.
 
 use crate::EngineError;
 use crate::fold::Fold;
@@ -14,29 +14,29 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The journal below a snapshot, which has to be on the device first.
+/// The journal, which must be on the device before a snapshot of its frames.
 pub trait SnapshotJournal: Send {
-    /// Puts the journal on the device.
+    /// Syncs the journal to the device.
     ///
     /// # Errors
-    /// It cannot be put there.
+    /// The sync fails.
     fn sync(&mut self) -> Result<(), EngineError>;
-    /// A snapshot that holds everything up to `sequence` is on the device.
+    /// Notes that a snapshot of everything up to `sequence` is on the device.
     fn covered(&mut self, sequence: u64);
 }
 
-/// When snapshots are taken.
+/// Conditions for taking snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotRules {
-    /// After so many frames; `None` only when asked for.
+    /// Frames between two snapshots; `None` for snapshots on request only.
     pub interval_frames: Option<u64>,
-    /// At a clean stop.
+    /// Take one at a clean stop.
     pub on_stop: bool,
 }
 
 impl SnapshotRules {
-    /// Of a service whose stream has a journal of its own: without an interval it takes none at a stop either, as a start
-    /// replays the journal. A service on a stream that belongs to others takes one there whenever that is asked for.
+    /// Creates rules for a service with a journal of its own. Without an interval it takes no snapshot at a stop
+    /// either, because a start replays the journal. A service on an event stream of others keeps `on_stop` as given.
     pub(crate) const fn over_own_journal(interval_frames: Option<u64>, on_stop: bool) -> Self {
         Self { interval_frames, on_stop: on_stop && interval_frames.is_some() }
     }
@@ -45,7 +45,7 @@ impl SnapshotRules {
 struct Job {
     sequence: u64,
     bytes: Vec<u8>,
-    /// The number of the last request that this snapshot answers.
+    /// Number of the last request that this snapshot answers.
     serves: u64,
 }
 
@@ -56,9 +56,9 @@ struct WriterStatus {
     busy: bool,
     stopping: bool,
     failure: Option<String>,
-    /// Requests so far.
+    /// Number of requests so far.
     requests: u64,
-    /// Requests that are answered.
+    /// Number of answered requests.
     served: u64,
 }
 
@@ -66,12 +66,12 @@ struct WriterStatus {
 struct WriterQueue {
     status: Mutex<WriterStatus>,
     changed: Condvar,
-    /// Whether a request waits for the executor.
+    /// A request waits for the executor.
     is_wanted: AtomicBool,
 }
 
 impl WriterQueue {
-    /// Without a job; the newest snapshot is at `sequence`.
+    /// Creates the queue without a job; the newest snapshot is at `sequence`.
     fn after_snapshot(sequence: u64) -> Arc<Self> {
         let status = Mutex::new(WriterStatus { written_sequence: sequence, ..WriterStatus::default() });
         Arc::new(Self { status, ..Self::default() })
@@ -100,7 +100,7 @@ impl WriterQueue {
         }
     }
 
-    /// Writes the job that waits, where there is no thread that does.
+    /// Writes the waiting job, in a schedule without a thread.
     #[cold]
     fn write_waiting(&self, directory: &Path, journal: &mut dyn SnapshotJournal) {
         let job = self.lock().job.take();
@@ -127,7 +127,7 @@ impl WriterQueue {
     }
 }
 
-/// Makes a panic of the writing thread a failure that the executor sees.
+/// Turns a panic of the writing thread into a failure that the executor sees.
 struct PanicReport<'a> {
     queue: &'a WriterQueue,
     ended: bool,
@@ -154,13 +154,13 @@ pub struct SnapshotSchedule {
 }
 
 enum Writer {
-    /// A thread of its own; `None` once it has ended.
+    /// Separate thread; `None` once it has ended.
     Thread(Option<JoinHandle<()>>),
-    /// The executor itself: the snapshot that one poll takes is written by the next.
+    /// The executor: each poll writes the snapshot taken by the previous one.
     Caller(PathBuf, Box<dyn SnapshotJournal>),
 }
 
-/// Asks for a snapshot, from any thread.
+/// Requests snapshots, from any thread.
 #[derive(Clone)]
 pub struct SnapshotRequests {
     queue: Arc<WriterQueue>,
@@ -170,7 +170,7 @@ pub struct SnapshotRequests {
 }
 
 impl SnapshotSchedule {
-    /// Snapshots into `directory`, of a state that was snapshotted last at `sequence`; requests wake `service`.
+    /// Starts the schedule. It writes to `directory`; the last snapshot is at `sequence`; requests wake `service`.
     ///
     /// # Errors
     /// No thread can be started.
@@ -188,7 +188,8 @@ impl SnapshotSchedule {
         Ok(Self::over(queue, for_requests, identity, sequence, rules, Writer::Thread(Some(thread)), service))
     }
 
-    /// As [`SnapshotSchedule::start`], without a thread: the executor writes the snapshots when it is polled.
+    /// Creates the schedule like [`SnapshotSchedule::start`], but without a thread: the executor writes the snapshots
+    /// in its polls.
     pub fn by_hand(
         directory: PathBuf,
         identity: StreamIdentity,
@@ -222,7 +223,7 @@ impl SnapshotSchedule {
         (schedule, SnapshotRequests { queue, service, directory, identity })
     }
 
-    /// After a batch of frames: takes a snapshot if one is due or requested and the last one is written.
+    /// Takes a snapshot after a batch, if one is due or requested and the last one is written.
     #[inline]
     pub(crate) fn after_batch(&mut self, fold: &mut Fold, is_last: bool) -> Result<(), EngineError> {
         if let Writer::Caller(directory, journal) = &mut self.writer {
@@ -248,14 +249,14 @@ impl SnapshotSchedule {
             return Ok(());
         }
         self.asked_last |= is_final;
-        // Relaxed: under the lock, as the store of the request.
+        // Relaxed: under the lock, like the store in the request.
         self.queue.is_wanted.store(false, Ordering::Relaxed);
         let (sequence, serves) = (fold.last_sequence(), status.requests);
         if sequence > self.asked_sequence {
             status.job = Some(Job { sequence, bytes: encode(fold, self.identity), serves });
             self.asked_sequence = sequence;
         } else {
-            // No frame has been applied since the last snapshot, which is written.
+            // No frame was applied since the last snapshot, which is written.
             status.served = serves;
         }
         drop(status);
@@ -264,12 +265,12 @@ impl SnapshotSchedule {
         Ok(())
     }
 
-    /// The sequence of the last snapshot that was taken or found at the start.
+    /// Returns the sequence of the last snapshot taken, or found at the start.
     pub(crate) const fn taken_sequence(&self) -> u64 {
         self.asked_sequence
     }
 
-    /// Whether the last snapshot of a clean stop is written, or cannot be.
+    /// Tells whether the final snapshot of a clean stop is written, or has failed.
     pub(crate) fn is_finished(&self) -> bool {
         let status = self.queue.lock();
         let is_written = status.written_sequence >= self.asked_sequence;
@@ -284,13 +285,13 @@ impl Drop for SnapshotSchedule {
         if let Writer::Thread(thread) = &mut self.writer
             && let Some(thread) = thread.take()
         {
-            // A panic of the thread has been reported by its message already.
+            // A panic of the thread was reported already.
             let _ = thread.join();
         }
     }
 }
 
-/// How often a request looks whether the host has failed.
+/// Interval at which a request checks for a failure of the host.
 const FAILURE_LOOK: Duration = Duration::from_millis(50);
 
 impl WriterStatus {
@@ -313,14 +314,14 @@ impl SnapshotRequests {
     fn ask(&self) -> MutexGuard<'_, WriterStatus> {
         let mut status = self.queue.lock();
         status.requests += 1;
-        // Relaxed: the executor takes the lock before it looks further.
+        // Relaxed: the executor takes the lock before it reads more.
         self.queue.is_wanted.store(true, Ordering::Relaxed);
         self.service.wake();
         status
     }
 
-    /// Requests a snapshot of everything that is handled up to now, and waits for it; returns its sequence. `failure` says why
-    /// there will be none.
+    /// Requests a snapshot of everything handled so far, and waits for it; returns its sequence. `failure` returns an
+    /// error once no snapshot can be expected.
     ///
     /// # Errors
     /// The snapshot cannot be written; or the failure.
@@ -338,12 +339,13 @@ impl SnapshotRequests {
         }
     }
 
-    /// Requests one, for who has to turn the service until it is there; the request's number.
+    /// Requests a snapshot without waiting, for an owner that must poll the service meanwhile. Returns the request's
+    /// number.
     pub(crate) fn begin(&self) -> u64 {
         self.ask().requests
     }
 
-    /// The sequence of the snapshot that this request has got; `None` until then.
+    /// Returns the sequence of the snapshot that answers this request; `None` until then.
     pub(crate) fn taken(&self, number: u64) -> Option<Result<u64, EngineError>> {
         self.queue.lock().taken(number)
     }

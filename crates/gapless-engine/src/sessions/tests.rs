@@ -1,4 +1,4 @@
-//! What the table keeps of each session: its last replies, whose numbers they have, and its notices.
+//! Tests of the session table: kept replies, their numbers, and notices.
 
 use super::*;
 use gapless_wire::control::RefusalCode;
@@ -22,7 +22,7 @@ fn notice(number: u64) -> Notice {
 }
 
 #[test]
-fn a_reply_leaves_with_all_that_is_kept_of_it() {
+fn reply_header_has_all_kept_fields() {
     let payload = vec![1, 2];
     let (session_seq, sequence, timestamp_ns, schema) = (5, 6, 7, 3 << 16 | 9);
     let mut reply = StoredReply { session_seq, sequence, timestamp_ns, schema, flags: 2, payload };
@@ -38,7 +38,7 @@ fn a_reply_leaves_with_all_that_is_kept_of_it() {
     };
     assert_eq!(reply.header(8), expected);
     assert!(!reply.is_refusal());
-    // The next command of the slot leaves nothing of it.
+    // The next command in the slot erases it.
     let mut bytes = [0; HEADER_LENGTH + 8];
     let header = FrameHeader { session_seq: 15, sequence: 16, timestamp_ns: 17, schema: 1, ..FrameHeader::default() };
     FrameWriter::new(&mut bytes).finish(&header, 8);
@@ -48,7 +48,7 @@ fn a_reply_leaves_with_all_that_is_kept_of_it() {
 }
 
 #[test]
-fn a_refusal_keeps_its_text_up_to_a_limit() {
+fn refusal_text_is_truncated() {
     for (length, kept) in [(0, 0), (10, 10), (1_023, 1_023), (1_024, 1_024), (1_025, 1_024), (5_000, 1_024)] {
         let text = "x".repeat(length);
         let mut reply = StoredReply { flags: 2, ..StoredReply::default() };
@@ -57,7 +57,7 @@ fn a_refusal_keeps_its_text_up_to_a_limit() {
         assert_eq!((refusal.code, refusal.detail, refusal.text), (RefusalCode::Rejected, 4, &text[..kept]));
         assert!(reply.is_refusal() && reply.payload.len() == Refusal::FIXED_LENGTH + kept);
     }
-    // Between two characters.
+    // Cut at a character boundary.
     let mut reply = StoredReply::default();
     reply.refuse(&Refusal { code: RefusalCode::Rejected, detail: 0, text: &"ä".repeat(600).replacen('ä', "a", 1) });
     assert_eq!(Refusal::from_bytes(&reply.payload).unwrap().text.len(), 1_023);
@@ -65,7 +65,7 @@ fn a_refusal_keeps_its_text_up_to_a_limit() {
 }
 
 #[test]
-fn as_many_replies_are_kept_as_the_window_has_commands() {
+fn one_reply_is_kept_per_window_slot() {
     for window in [1, 3, 4, 5, 8] {
         let mut entry = entry(window);
         for number in 1..=3 * u64::from(window) {
@@ -73,7 +73,7 @@ fn as_many_replies_are_kept_as_the_window_has_commands() {
             assert_eq!(slot as u64, (number - 1) % u64::from(window), "command {number} of a window of {window}");
             let first = number.saturating_sub(u64::from(window)) + 1;
             assert_eq!((entry.messages, entry.last_session_seq, entry.first_stored()), (number, number, first));
-            assert_eq!(entry.replies.len() as u64, number.min(u64::from(window)), "only what is in use");
+            assert_eq!(entry.replies.len() as u64, number.min(u64::from(window)), "only used slots take memory");
             for kept in 0..number + 2 {
                 let found = entry.find(kept).map(|reply| reply.sequence);
                 assert_eq!(found, (first..=number).contains(&kept).then_some(100 + kept), "{kept} of {number}");
@@ -83,7 +83,7 @@ fn as_many_replies_are_kept_as_the_window_has_commands() {
 }
 
 #[test]
-fn the_reply_to_a_command_of_several_frames_is_found_by_its_last_number() {
+fn reply_is_found_by_the_last_frame() {
     let mut entry = entry(2);
     assert_eq!((entry.first_stored(), entry.find(1), entry.command_over(1)), (1, None, None));
     entry.last_session_seq = 6;
@@ -93,10 +93,10 @@ fn the_reply_to_a_command_of_several_frames_is_found_by_its_last_number() {
     }
     let found: Vec<_> = (0..6).map(|number| entry.find(number).map(|reply| reply.session_seq)).collect();
     assert_eq!(found, [None, None, None, Some(3), Some(4), None]);
-    // All commands are kept: the first three frames are of the first.
+    // All commands are kept: the first three frames belong to the first.
     let over: Vec<_> = (0..6).map(|number| entry.command_over(number)).collect();
     assert_eq!(over, [Some(3), Some(3), Some(3), Some(4), None, None]);
-    // The first one has made room: of the frames up to the first command that is kept nothing is certain.
+    // The first command was replaced, so the frames up to the first kept command are uncertain.
     handle(&mut entry, 9);
     let over: Vec<_> = (0..10).map(|number| entry.command_over(number)).collect();
     let uncertain = [None; 5];
@@ -106,7 +106,7 @@ fn the_reply_to_a_command_of_several_frames_is_found_by_its_last_number() {
 }
 
 #[test]
-fn notices_are_forgotten_up_to_the_one_that_is_acknowledged() {
+fn acknowledged_notices_are_dropped() {
     let mut entry = entry(2);
     entry.notices = (1..=5).map(notice).collect();
     for (number, left) in [(0, 5), (1, 4), (1, 4), (4, 1), (9, 0)] {
@@ -116,7 +116,7 @@ fn notices_are_forgotten_up_to_the_one_that_is_acknowledged() {
 }
 
 #[test]
-fn sessions_are_found_until_they_are_closed_and_leave_room_for_others() {
+fn closed_sessions_free_their_slots() {
     let mut table = SessionTable::default();
     assert!(table.is_empty());
     for session in [30, 10, 20] {
@@ -132,7 +132,7 @@ fn sessions_are_found_until_they_are_closed_and_leave_room_for_others() {
     table.close(20);
     assert!(table.get(20).is_none() && table.get_mut(20).is_none());
     assert_eq!((sorted(&table), table.len(), table.iter().count()), (vec![10, 30], 2, 2));
-    // The next one takes its place, and those after it places of their own.
+    // The next one takes the vacant slot, and later ones new slots.
     for session in [40, 50] {
         table.open(session, 0, 4, TIME_NS);
     }
@@ -144,7 +144,7 @@ fn sessions_are_found_until_they_are_closed_and_leave_room_for_others() {
 }
 
 #[test]
-fn the_first_session_with_too_many_notices_is_named() {
+fn session_over_notice_limit_is_found() {
     let mut table = SessionTable::default();
     for session in [1, 2] {
         table.open(session, 0, 4, TIME_NS);
@@ -165,9 +165,9 @@ fn the_first_session_with_too_many_notices_is_named() {
         table.first_flooded(&outputs)
     };
     assert_eq!(flooded(&[]), None);
-    assert_eq!(flooded(&[1, 2, 3]), None, "as many as may be");
+    assert_eq!(flooded(&[1, 2, 3]), None, "exactly the limit");
     assert_eq!(flooded(&[1, 2, 1, 2]), Some(2));
-    assert_eq!(flooded(&vec![3; NOTICES_UNRECEIVED_MAX + 1]), None, "nobody is there");
+    assert_eq!(flooded(&vec![3; NOTICES_UNRECEIVED_MAX + 1]), None, "the session is not open");
     assert_eq!(flooded(&vec![1; NOTICES_UNRECEIVED_MAX]), None);
     assert_eq!(flooded(&vec![1; NOTICES_UNRECEIVED_MAX + 1]), Some(1));
 }

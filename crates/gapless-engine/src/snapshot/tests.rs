@@ -1,4 +1,4 @@
-//! A snapshot gives a fold back as it was, and what is not one, or of something else, is said.
+//! Tests of snapshots: restoring, older formats, and errors for damaged and foreign files.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use super::*;
@@ -30,7 +30,7 @@ fn fold(word: [u8; 4]) -> Fold {
 }
 
 #[test]
-fn a_snapshot_from_before_versions_is_of_the_first() {
+fn snapshot_without_version_has_first() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a");
     let identity = StreamIdentity { stream_id: 7, incarnation: 1 };
@@ -43,7 +43,7 @@ fn a_snapshot_from_before_versions_is_of_the_first() {
         restore(&mut fold, &path, identity).map(|()| (fold.service::<Word>().0, fold.version))
     };
     assert_eq!(restored(&bytes).unwrap(), (*b"word", 3));
-    // Behind the version come the rules for faults, the state's length, the state, and the checksum.
+    // After the version: fault rules, length of the state, state, checksum.
     let version_at = bytes.len() - 4 - 4 - 8 - 4 - 4;
     let with_version =
         |version: &[u8]| [&bytes[..version_at], version, &bytes[version_at + 4..bytes.len() - 4]].concat();
@@ -60,17 +60,19 @@ fn a_snapshot_from_before_versions_is_of_the_first() {
     assert_eq!(restored(&old).unwrap(), (*b"word", 1));
     std::fs::write(&path, &old).unwrap();
     assert_eq!(identity_of(&path).unwrap(), identity);
-    // One of a newer program.
+    // A snapshot of a newer program.
     let mut newer = bytes[..bytes.len() - 4].to_vec();
     newer[7] = 5;
-    let Err(EngineError::Snapshot { reason, .. }) = restored(&with_sum(&newer)) else { panic!("it was read") };
+    let Err(EngineError::Snapshot { reason, .. }) = restored(&with_sum(&newer)) else {
+        panic!("a newer format was accepted")
+    };
     assert_eq!(reason, "it has format 5, and this program reads 2 to 4: start the program that has written it");
-    // Rules without their bit, and a rule without meaning.
+    // Rules without their flag, and an undefined rule.
     for rules in [1, 1 << 31 | 4_u32] {
         let refused = restored(&with_sum(&with_rules(&rules.to_le_bytes())));
         assert!(matches!(refused, Err(EngineError::Snapshot { .. })), "{rules}: {refused:?}");
     }
-    // A version that the program lacks, and one that nobody has.
+    // A version that the program lacks, and an impossible one.
     let lacks = restored(&with_sum(&with_version(&4_u32.to_le_bytes())));
     assert!(matches!(lacks, Err(EngineError::Version { version: 4, first: 1, last: 3, .. })), "{lacks:?}");
     assert!(matches!(restored(&with_sum(&with_version(&[0; 4]))), Err(EngineError::Snapshot { .. })));
@@ -78,7 +80,7 @@ fn a_snapshot_from_before_versions_is_of_the_first() {
 
 const HERE: StreamIdentity = StreamIdentity { stream_id: 7, incarnation: 1 };
 
-/// With something of all that a snapshot holds, after the frame of `sequence`.
+/// Builds a fold that uses every part of a snapshot, after frame `sequence`.
 fn full_fold(sequence: u64) -> Fold {
     let mut fold = fold(*b"word");
     (fold.last_sequence, fold.last_timestamp_ns, fold.next_published) = (sequence, 1_000 + sequence, 6);
@@ -115,14 +117,14 @@ fn with_sum(body: &[u8]) -> Vec<u8> {
     [body, &crc32c(body).to_le_bytes()].concat()
 }
 
-/// `bytes` with others from `at` on, and the checksum of that.
+/// Replaces bytes at `at` and updates the checksum.
 fn changed(bytes: &[u8], at: usize, to: &[u8]) -> Vec<u8> {
     let mut body = bytes[..bytes.len() - 4].to_vec();
     body[at..at + to.len()].copy_from_slice(to);
     with_sum(&body)
 }
 
-/// A fold made of the bytes of a snapshot.
+/// Restores a fold from the bytes of a snapshot.
 fn restored_of(bytes: &[u8], identity: StreamIdentity) -> Result<Fold, EngineError> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a");
@@ -136,12 +138,12 @@ fn reason_of<T>(result: Result<T, EngineError>) -> String {
     match result {
         Err(EngineError::Snapshot { reason, .. }) => reason,
         Err(other) => panic!("{other}"),
-        Ok(_) => panic!("it was taken"),
+        Ok(_) => panic!("the snapshot was accepted"),
     }
 }
 
 #[test]
-fn a_snapshot_gives_back_all_of_a_fold() {
+fn snapshot_restores_the_whole_fold() {
     let written = full_fold(42);
     let bytes = encode(&written, HERE);
     let read = restored_of(&bytes, HERE).unwrap();
@@ -154,7 +156,7 @@ fn a_snapshot_gives_back_all_of_a_fold() {
 }
 
 #[test]
-fn every_damaged_byte_of_a_snapshot_is_noticed() {
+fn every_damaged_byte_is_detected() {
     let bytes = encode(&full_fold(42), HERE);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a");
@@ -173,10 +175,10 @@ fn every_damaged_byte_of_a_snapshot_is_noticed() {
 }
 
 #[test]
-fn a_value_that_no_stream_has_is_damage() {
+fn impossible_value_is_damage() {
     let bytes = encode(&full_fold(42), HERE);
     let sequence_at = 32;
-    // The first session's window, behind session, token, last number, messages and time.
+    // Window of the first session, after session, token, last number, messages and time.
     let window_at = 52 + 8 + 16 + 8 + 8 + 8;
     assert_eq!(bytes[window_at..window_at + 4], 1_u32.to_le_bytes());
     for (at, value) in [(sequence_at, COUNT_MAX), (sequence_at, 1), (sequence_at, 0)] {
@@ -193,9 +195,9 @@ fn a_value_that_no_stream_has_is_damage() {
         with_window(WINDOW_COMMANDS_MAX + 1),
         changed(&bytes, sequence_at, &(COUNT_MAX + 1).to_le_bytes()),
         changed(&bytes, window_at, &0_u32.to_le_bytes()),
-        // Behind the number of the next frame come version, the state's length, the state, and the checksum.
+        // After the number of the next frame: version, fault rules, length of the state, state, checksum.
         changed(&bytes, bytes.len() - 4 - 4 - 8 - 4 - 8, &0_u64.to_le_bytes()),
-        // More behind the state.
+        // Trailing bytes after the state.
         with_sum(&[&bytes[..bytes.len() - 4], &[0]].concat()),
     ] {
         assert!(reason_of(restored_of(&refused, HERE)).starts_with("it is damaged"));
@@ -203,7 +205,7 @@ fn a_value_that_no_stream_has_is_damage() {
 }
 
 #[test]
-fn what_is_no_snapshot_of_this_stream_or_not_of_the_service_is_said() {
+fn foreign_snapshot_is_refused() {
     let bytes = encode(&full_fold(42), HERE);
     let reason = reason_of(restored_of(&changed(&bytes, 0, b"RUBBISH!"), HERE));
     assert_eq!(reason, "it does not begin as a snapshot does");
@@ -219,7 +221,7 @@ fn what_is_no_snapshot_of_this_stream_or_not_of_the_service_is_said() {
 }
 
 #[test]
-fn a_check_reads_a_snapshot_of_any_length_to_its_end() {
+fn check_reads_the_whole_snapshot() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a");
     let head = encode(&full_fold(42), HERE)[..HEAD_LENGTH].to_vec();
@@ -239,7 +241,7 @@ fn a_check_reads_a_snapshot_of_any_length_to_its_end() {
 }
 
 #[test]
-fn the_newest_two_are_kept_and_their_first_bytes_say_what_they_are() {
+fn newest_two_are_kept_and_listed() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path().join("snapshots");
     assert_eq!(list(&here).unwrap(), []);
@@ -257,7 +259,7 @@ fn the_newest_two_are_kept_and_their_first_bytes_say_what_they_are() {
     let expected = [10, 100].map(|sequence| (path(sequence), identity, sequence, Some(1_000 + sequence)));
     assert_eq!(points(&here).unwrap().iter().map(said).collect::<Vec<_>>(), expected);
 
-    // Of one that has another's bytes, or too few, only the name counts.
+    // If the head is another's or too short, only the name counts.
     std::fs::copy(path(100), path(101)).unwrap();
     std::fs::write(path(102), &encode(&full_fold(102), HERE)[..HEAD_LENGTH]).unwrap();
     // Only the first bytes are read.
@@ -267,12 +269,12 @@ fn the_newest_two_are_kept_and_their_first_bytes_say_what_they_are() {
     assert_eq!(found.iter().map(|point| point.sequence).collect::<Vec<_>>(), [10, 100, 101, 102]);
     assert!(found[2].identity.is_none() && found[3].identity.is_none(), "{found:?}");
 
-    // What cannot be looked through is not empty.
+    // An unreadable directory is an error, not empty.
     assert!(list(&path(100)).is_err());
 }
 
 #[test]
-fn snapshots_become_those_of_another_life_of_the_stream() {
+fn adopt_rewrites_the_identity() {
     let directory = tempfile::tempdir().unwrap();
     let next = StreamIdentity { incarnation: 2, ..HERE };
     for (sequence, identity) in [(10, HERE), (20, next)] {

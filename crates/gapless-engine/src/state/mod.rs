@@ -1,20 +1,21 @@
-//! State replication: the leader runs the handlers speculatively, before the cluster agrees, and what enters the stream is
-//! the result of each: a transaction of changes and outputs. The other members apply the changes and run no handler, so a handler
-//! may do what no two members would do alike: read a clock, draw a number, ask another system. Without a cluster
-//! ([`ServiceHost::start_state`](crate::ServiceHost::start_state)) the host leads from its start, in memory or in a directory, so a test
-//! needs no cluster.
+//! State replication. The leader runs the handlers speculatively, before the cluster agrees, and appends the effects of
+//! each as a transaction of changes and outputs. The other members apply the changes without running handlers. So a
+//! handler may be non-deterministic: it can read a clock, draw a random number, or ask another system.
 //!
-//! | module | what lives there |
+//! Without a cluster ([`ServiceHost::start_state`](crate::ServiceHost::start_state)) the host leads from its start, in
+//! memory or in a directory, so a test needs no cluster.
+//!
+//! | module | contents |
 //! |---|---|
-//! | this | [`StateService`], [`StateHandlers`], [`StateOptions`]: what an application writes and says |
-//! | `transaction_applier` | the part that applies what is released |
-//! | `speculative_executor` | the part that runs handlers, called by the member's agent before a command is appended |
-//! | `state_exchange` | how the state goes from one to the other, and back |
+//! | this | [`StateService`], [`StateHandlers`], [`StateOptions`]: the application's part |
+//! | `transaction_applier` | applies released transactions |
+//! | `speculative_executor` | runs handlers, called by the member's agent before a command is appended |
+//! | `state_exchange` | hands the state over between the two |
 //!
-//! There is one copy of the state on each member. While the member follows it belongs to the part that applies; when it
-//! leads, that part has applied everything that was in the log and hands it over. When it no longer leads, the state comes
-//! back with the frames that it contains: if they are released after all, nothing more is to be done; if they are cut, the
-//! state is rebuilt from the newest snapshot and the journal.
+//! Each member has one copy of the state. A follower's applier owns it. On a new leader, the applier first applies
+//! everything in the log, then hands the state to the executor. A deposed leader hands it back with the range of its
+//! speculative frames. If these are released after all, the state is right; if they are truncated, it is rebuilt from
+//! the newest snapshot and the journal.
 
 pub(crate) mod speculative_executor;
 pub(crate) mod state_exchange;
@@ -31,8 +32,8 @@ use gapless_schema::{Encoding, Message, schema_key};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// A service whose state is in a [`Store`], of which it keeps the handles. It has no other state: `self` is not changed by
-/// handlers, is not replicated and not in snapshots.
+/// A service whose whole state is in a [`Store`]; the service keeps the collection handles. Handlers cannot change
+/// `self`, which is neither replicated nor part of snapshots.
 ///
 /// ```
 /// # mod gapless {
@@ -77,32 +78,32 @@ use std::sync::Arc;
 /// let bank = Bank::new(&mut Store::new(Default::default()));
 /// ```
 pub trait StateService: Send + 'static {
-    /// Names the handler of each message.
+    /// Registers the handler of each message.
     fn handlers(handlers: &mut StateHandlers<Self>)
     where
         Self: Sized;
 
-    /// A timer that this service has set is due.
+    /// Handles a timer of this service that is due.
     ///
     /// # Errors
-    /// A reason; the timer's changes and outputs are dropped and the reason is recorded.
+    /// A reason, which is recorded; the changes and outputs of the call are dropped.
     fn on_timer(&self, timer: u64, store: &mut Transaction<'_>, context: &mut Context<'_>) -> Result<(), Reject> {
         let _ = (timer, store, context);
         Ok(())
     }
 }
 
-/// How a state-replicated service runs on a member of a cluster.
+/// Configuration of a state-replicated service on a cluster member.
 ///
-/// There is nothing to say about handlers that panic: what they did is undone, the command is refused, and the refusal is
-/// recorded on all members alike.
+/// Panics need no setting: the handler's changes are undone, the command is refused, and all members record the
+/// refusal.
 #[derive(Clone, Debug)]
 pub struct StateOptions {
-    /// A snapshot after so many frames; `None` for none, and then nothing goes from the journal.
+    /// Frames between two snapshots; `None` for no snapshots, and then the journal is never deleted.
     pub snapshot_interval_frames: Option<u64>,
-    /// A snapshot at a clean stop.
+    /// Write a snapshot at a clean stop.
     pub snapshot_on_stop: bool,
-    /// What the state may hold. The same on each member.
+    /// Limits of the state. They must be equal on all members.
     pub limits: Limits,
 }
 
@@ -112,15 +113,15 @@ impl Default for StateOptions {
     }
 }
 
-/// A fold that applies the transactions of a state-replicated service, for a look at a copied journal
-/// ([`recover`](crate::recovery::recover)) and for tests; it runs no handler.
+/// Creates a fold that applies the transactions of a state-replicated service without running handlers. For debugging
+/// replays of a copied journal ([`recover`](crate::recovery::recover)) and for tests.
 pub fn fold_of<S: StateService>(make: impl Fn(&mut Store) -> S + Send + Sync + 'static, limits: Limits) -> Fold {
     Fold::applying_transactions(Box::new(transaction_applier::TransactionApplier::new(factory_of(make), limits)))
 }
 
 type Handler<S> = Box<dyn Fn(&S, &mut Transaction<'_>, &[u8], &mut Context<'_>) -> Result<(), Refused> + Send>;
 
-/// Which function takes which message.
+/// Registry of handlers by message.
 pub struct StateHandlers<S> {
     by_message: FxHashMap<(u32, Encoding), Handler<S>>,
     names: FxHashMap<(u32, Encoding), &'static str>,
@@ -133,7 +134,7 @@ impl<S: StateService> StateHandlers<S> {
         handlers
     }
 
-    /// The name that a message has in its schema, if a handler of the service takes it by its type; for reports.
+    /// Returns the schema name of a message that a typed handler takes; for reports.
     #[must_use]
     pub fn message_name(schema: u32, encoding: Encoding) -> Option<&'static str> {
         Self::of_service().names.get(&(schema, encoding)).copied()
@@ -141,10 +142,10 @@ impl<S: StateService> StateHandlers<S> {
 }
 
 impl<S> StateHandlers<S> {
-    /// `handler` takes messages of type `M`: a direct view, or an object, as `M` says.
+    /// Registers `handler` for messages of type `M`, decoded as a direct view or an object.
     ///
     /// # Panics
-    /// If the message has a handler already.
+    /// The message has a handler already.
     pub fn on<M: Message>(
         &mut self,
         handler: impl Fn(&S, &mut Transaction<'_>, M::Decoded<'_>, &mut Context<'_>) -> Result<(), Reject> + Send + 'static,
@@ -158,10 +159,10 @@ impl<S> StateHandlers<S> {
         self.insert(schema, M::ENCODING, Box::new(call))
     }
 
-    /// `handler` takes the bytes of messages whose schema the application knows by itself.
+    /// Registers `handler` for the raw bytes of a message whose schema the application decodes itself.
     ///
     /// # Panics
-    /// If the message has a handler already.
+    /// The message has a handler already.
     pub fn on_bytes(
         &mut self,
         schema: u32,
@@ -185,9 +186,8 @@ impl<S> StateHandlers<S> {
     }
 }
 
-/// A state-replicated service with its handlers, without its type: what stands around it is compiled once.
+/// A state-replicated service with its handlers, without its type, so that the surrounding code is compiled once.
 pub(crate) trait ErasedStateService: Send {
-    /// Calls the handler of a message.
     fn handle(
         &self,
         store: &mut Transaction<'_>,
@@ -226,10 +226,10 @@ impl<S: StateService> ErasedStateService for TypedStateService<S> {
     }
 }
 
-/// Declares the collections in a store, and makes the service that has their handles.
+/// Declares the collections in a store, and creates the service with their handles.
 pub(crate) type ServiceFactory = Arc<dyn Fn(&mut Store) -> Box<dyn ErasedStateService> + Send + Sync>;
 
-/// `make` without the service's type.
+/// Erases the service's type from `make`.
 pub(crate) fn factory_of<S: StateService>(make: impl Fn(&mut Store) -> S + Send + Sync + 'static) -> ServiceFactory {
     Arc::new(move |store| {
         let service = make(store);
@@ -237,11 +237,11 @@ pub(crate) fn factory_of<S: StateService>(make: impl Fn(&mut Store) -> S + Send 
     })
 }
 
-/// A service with its state, as it is handed over.
+/// A service with its state, handed over as a whole.
 pub(crate) struct ReplicatedState {
     pub service: Box<dyn ErasedStateService>,
     pub store: Store,
-    /// What the collections and their objects are; members that differ in it have different hashes.
+    /// Hash of the types of the collections and their objects. Members that differ in it have different state hashes.
     pub layout: u32,
 }
 

@@ -1,4 +1,4 @@
-//! [`SpeculativeExecutor`]: runs handlers before their commands enter the stream, in the agent of a member that leads. Only
+//! [`SpeculativeExecutor`]: runs handlers before their commands enter the stream, in the leader's appending agent. Only
 //! that agent calls it, and only while it owns the state.
 
 use super::state_exchange::{LentState, ReturnedState, SpeculativeSpan, StateExchange, StateRequest, Unreceived};
@@ -16,9 +16,9 @@ use gapless_wire::control::TimerFired;
 use gapless_wire::descriptor::Encoding;
 use std::sync::Arc;
 
-/// Whether the state is with the speculative executor.
+/// Owner of the state, from the executor's view.
 enum StateOwnership {
-    /// The member follows: the state is with the applier.
+    /// The member follows: the applier owns the state.
     Following,
     /// The member leads, and waits for the state.
     Requested(StateRequest),
@@ -31,10 +31,10 @@ pub(crate) struct SpeculativeExecutor {
     outputs: Outputs,
 }
 
-/// The call of a handler, for a message or a timer.
+/// Call of a handler, for a message or a timer.
 type Call<'a> = dyn FnMut(&dyn ErasedStateService, &mut Transaction<'_>, &mut Context<'_>) -> Result<(), Refused> + 'a;
 
-/// The sessions as they are behind what is appended: those that the appliers know when they come to the same frame.
+/// The sessions after all appended frames: the same that the appliers see when they reach the frame.
 struct AppendedSessions<'a> {
     sequencer: &'a Sequencer,
     notices: &'a Unreceived,
@@ -59,7 +59,7 @@ impl SpeculativeExecutor {
         self.exchange.tell_applier(|slots| slots.request = Some(request));
     }
 
-    /// Gives the state back, as it is after the frame `to_sequence`.
+    /// Hands the state back, as it is after frame `to_sequence`.
     #[cold]
     fn give_back(&mut self, to_sequence: u64) {
         let ownership = std::mem::replace(&mut self.ownership, StateOwnership::Following);
@@ -67,7 +67,7 @@ impl SpeculativeExecutor {
             slots.request = None;
             let (lent, to_sequence) = match (ownership, slots.lent.take()) {
                 (StateOwnership::Owned(lent), _) => (lent, to_sequence),
-                // Nothing ran on it.
+                // No handler has run on it.
                 (_, Some(lent)) => {
                     let to_sequence = lent.request.after_sequence;
                     (lent, to_sequence)
@@ -114,7 +114,7 @@ impl SpeculativeExecutor {
         outputs.clear();
         let mut transaction = store.begin();
         let mut context = Context {
-            // The leader alone runs handlers, in the version that it has.
+            // Only the leader runs handlers, in the one version that it has.
             version: 1,
             outputs,
             sessions: &AppendedSessions { sequencer, notices: &lent.notices },
@@ -131,7 +131,7 @@ impl SpeculativeExecutor {
             Ok(()) => {
                 write_outputs(out, outputs, *layout);
                 let left = (begin + length_max).saturating_sub(out.len());
-                // Objects are encoded here, by what the application wrote.
+                // Objects are encoded here, by application code.
                 guard(|| {
                     let committed = transaction.commit_within(out, left);
                     committed.map_err(|error| Refused::Inadmissible(error.to_string()))
@@ -249,7 +249,7 @@ mod tests {
 
     const SCHEMA: u32 = 1 << 16 | 1;
 
-    /// Has no encoding where it is 13.
+    /// Panics in its encoder if it is 13.
     struct Unlucky(u8);
 
     impl StoreObject for Unlucky {
@@ -257,7 +257,7 @@ mod tests {
         const VERSION: u16 = 0;
 
         fn encode(&self, out: &mut Vec<u8>) -> Result<(), ObjectError> {
-            assert_ne!(self.0, 13, "nobody writes that");
+            assert_ne!(self.0, 13, "13 has no encoding");
             out.push(self.0);
             Ok(())
         }
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_panics_when_it_is_encoded_is_as_a_handler_that_panics() {
+    fn panicking_encoder_undoes_the_call() {
         let mut applier = TransactionApplier::new(
             factory_of(|store: &mut Store| Numbers(store.map(1, "numbers"))),
             Limits::default(),
@@ -302,8 +302,8 @@ mod tests {
         };
         let (before, has_changes) = run(1);
         assert!(has_changes);
-        assert_eq!(run(13), (before, false), "nothing is left of it");
-        assert_eq!(run(1), (before, false), "it is as it was");
+        assert_eq!(run(13), (before, false), "its changes are undone");
+        assert_eq!(run(1), (before, false), "the state is unchanged");
         assert_ne!(run(2), (before, false));
     }
 }

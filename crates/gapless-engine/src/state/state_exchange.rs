@@ -1,5 +1,5 @@
-//! [`StateExchange`]: how the state goes from the applier to the speculative executor, and back. Each of the two runs on its own
-//! thread; there is one of everything at most, so nothing here can fill up.
+//! [`StateExchange`]: hands the state from the applier to the speculative executor and back. Each of the two has its
+//! own thread. Every slot holds at most one value, so no queue can fill up.
 
 use super::ReplicatedState;
 use crate::sessions::SessionTable;
@@ -9,25 +9,25 @@ use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// The frames that a state contains although they were not released when they were applied.
+/// Frames that the state contains although they were not released when they were applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SpeculativeSpan {
-    /// The last frame before them, after which the state was handed over.
+    /// Last frame before them, after which the state was handed over.
     pub from_sequence: u64,
-    /// The last one of them.
+    /// Last of these frames.
     pub to_sequence: u64,
     /// Their term.
     pub term: u64,
 }
 
-/// The speculative executor wants the state, as it is after the frame `after_sequence`.
+/// Request of the speculative executor for the state after frame `after_sequence`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StateRequest {
     pub after_sequence: u64,
     pub term: u64,
 }
 
-/// The state on its way to the speculative executor, with what else a handler's outputs depend on.
+/// The state on its way to the speculative executor, with the other inputs of handlers.
 pub(crate) struct LentState {
     pub state: Box<ReplicatedState>,
     pub timers: TimerTable,
@@ -51,7 +51,7 @@ pub(crate) struct Slots {
 
 pub(crate) struct StateExchange {
     slots: Mutex<Slots>,
-    /// Whether something was put into the slots for the one, or the other.
+    /// New contents in the slots, for the applier or the executor.
     for_applier: AtomicBool,
     for_executor: AtomicBool,
     applier: OnceLock<Waker>,
@@ -66,7 +66,7 @@ impl StateExchange {
     }
 
     pub fn set_applier(&self, applier: Waker) {
-        // There is one agent for each service.
+        // Each service has one agent, so it is set once.
         let _ = self.applier.set(applier);
     }
 
@@ -95,23 +95,23 @@ impl StateExchange {
 
     #[inline]
     pub fn news_for_applier(&self) -> Option<MutexGuard<'_, Slots>> {
-        // Acquire: whatever the other did before is seen. The swap is rare; looking is not.
+        // Acquire: pairs with the Release in tell_applier. The plain load keeps the frequent case cheap.
         (self.for_applier.load(Ordering::Acquire) && self.for_applier.swap(false, Ordering::Acquire))
             .then(|| self.lock())
     }
 
     #[inline]
     pub fn news_for_executor(&self) -> Option<MutexGuard<'_, Slots>> {
-        // Acquire: as above.
+        // Acquire: pairs with the Release in tell_executor.
         (self.for_executor.load(Ordering::Acquire) && self.for_executor.swap(false, Ordering::Acquire))
             .then(|| self.lock())
     }
 }
 
-/// How many notices each session has not acknowledged. Sessions that were never sent one are not in it.
+/// Count of unacknowledged notices per session, without sessions that were never sent one.
 #[derive(Default)]
 pub(crate) struct Unreceived {
-    /// The number of the last notice, and of the last that was acknowledged.
+    /// Number of the last notice, and of the last acknowledged one.
     by_session: FxHashMap<u64, (u64, u64)>,
 }
 
