@@ -132,7 +132,7 @@ pub enum EngineError {
     )]
     Version {
         version: u32,
-        /// Its first frame, or the last frame of the snapshot that has it.
+        /// First frame of that version, or the last frame of the snapshot that has it.
         sequence: u64,
         /// Lowest version of the service.
         first: u32,

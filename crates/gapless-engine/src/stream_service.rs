@@ -1,6 +1,6 @@
-//! [`StreamService`]: a service that runs on an event stream which it does not own. It reads every frame as a node,
-//! and publishes back under numbers that follow from the stream alone: what a replay or a second copy publishes
-//! again is recognised, and is there once.
+//! [`StreamService`]: a service on an event stream that belongs to others. It reads every frame as a node, and
+//! publishes back under numbers derived from the stream alone. So the stream recognises repeated publishing by a replay
+//! or a second instance, and has each message once.
 
 use crate::dead_letters::{DeadLetter, DeadLetters};
 use crate::fold::{Fold, Policy, Sink};
@@ -21,26 +21,26 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How a service runs on another's stream.
+/// Configuration of a service on an event stream of others.
 #[derive(Clone, Debug)]
 pub struct StreamServiceOptions {
-    /// Names the service in the stream. Its copies, and each of them after a restart, have the same.
+    /// Identity of the service in the stream, shared by its instances and kept over restarts.
     pub token: u128,
-    /// Where its snapshots and dead letters are kept, of each copy its own; without one it begins at the stream's
-    /// first frame each time.
+    /// Directory of this instance for snapshots and dead letters. Without one, each start replays the stream from its
+    /// first frame.
     pub directory: Option<PathBuf>,
-    /// A snapshot after so many frames; `None` for none.
+    /// Frames between two snapshots; `None` for no snapshots.
     pub snapshot_interval_frames: Option<u64>,
-    /// A snapshot at a clean stop.
+    /// Write a snapshot at a clean stop.
     pub snapshot_on_stop: bool,
-    /// What happens when a handler panics.
+    /// Reaction to faults of handlers.
     pub policy: Policy,
-    /// Memory for what it has published and what is not known to be in the stream, bytes.
+    /// Memory for published messages that are not known to be in the stream, bytes.
     pub kept_bytes_max: usize,
 }
 
 impl StreamServiceOptions {
-    /// The defaults, for a service named `token`.
+    /// Returns the defaults for a service identified by `token`.
     #[must_use]
     pub fn new(token: u128) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl StreamServiceOptions {
 
 /// A service on an event stream that belongs to others.
 ///
-/// Not a thread: whoever owns it polls it.
+/// It has no thread: its owner polls it.
 pub struct StreamService<S: Service, L> {
     fold: Fold,
     service: PhantomData<fn() -> S>,
@@ -68,7 +68,7 @@ pub struct StreamService<S: Service, L> {
     waker: Waker,
 }
 
-/// What handlers published, until it is put into the node.
+/// Outputs of handlers, until the node publishes them.
 struct StreamOutputs {
     buffer: Vec<u8>,
     queue: VecDeque<Output>,
@@ -86,12 +86,12 @@ impl Sink for StreamOutputs {
     fn notice(&mut self, _: &SessionEntry) {}
 
     fn set_timer(&mut self, timer: u64, deadline_ns: u64) {
-        // 0 would take it back; what is due at once is due at 1 as well.
+        // 0 would cancel the timer; a deadline of 1 is equally due at once.
         self.queue.push_back(Output::Timer { timer, deadline_ns: deadline_ns.max(1) });
     }
 
     fn cancel_timer(&mut self, timer: u64, _: u64) {
-        // The sequencer replaces a timer by one with the same identifier; nothing is to be taken back then.
+        // A timer with the same identifier replaces the old one in the sequencer, so there is nothing to cancel.
         let is_replaced =
             matches!(self.queue.back(), Some(Output::Timer { timer: set, deadline_ns: 1.. }) if *set == timer);
         if !is_replaced {
@@ -111,8 +111,7 @@ impl Sink for StreamOutputs {
     }
 }
 
-/// The stream's journal is its owner's to sync. A snapshot that is ahead of it after power was lost is refused when
-/// the service connects.
+/// The owner of the stream syncs the journal. If a power failure leaves a snapshot ahead of it, connecting fails.
 struct ForeignJournal;
 
 impl SnapshotJournal for ForeignJournal {
@@ -123,15 +122,15 @@ impl SnapshotJournal for ForeignJournal {
     fn covered(&mut self, _: u64) {}
 }
 
-/// How long a clean stop waits for the last snapshot to be written.
+/// Time limit of a clean stop for writing the last snapshot.
 const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl<S: Service, L: NodeLink> StreamService<S, L> {
-    /// A service that connects by `link`, at the first poll, and goes on from its newest snapshot or from the first
-    /// frame that the stream holds.
+    /// Creates a service that connects by `link` at the first poll. It continues after its newest snapshot, or starts
+    /// at the first frame that the stream holds.
     ///
     /// # Errors
-    /// The directory cannot be read, or its snapshot not be used.
+    /// The directory cannot be read, or its snapshot cannot be used.
     pub fn new(service: S, link: L, options: StreamServiceOptions) -> Result<Self, EngineError> {
         let mut fold = Fold::new(service, options.policy.clone()).on_event_stream();
         let publisher = PublisherOptions {
@@ -166,48 +165,48 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
         Ok(Self { fold, service: PhantomData, node, outputs, options, snapshots: None, snapshot_sequence, waker })
     }
 
-    /// The service's state.
+    /// Returns the service's state.
     #[must_use]
     pub fn service(&self) -> &S {
         self.fold.service()
     }
 
-    /// The service's node.
+    /// Returns the service's node.
     #[must_use]
     pub const fn node(&self) -> &StreamNode<L> {
         &self.node
     }
 
-    /// The last sequence applied.
+    /// Returns the last applied sequence.
     #[must_use]
     pub const fn last_sequence(&self) -> u64 {
         self.fold.last_sequence()
     }
 
-    /// Where the snapshot stood that it began with; 0 without one.
+    /// Returns the sequence of the snapshot that it started from; 0 without one.
     #[must_use]
     pub const fn snapshot_sequence(&self) -> u64 {
         self.snapshot_sequence
     }
 
-    /// Messages that its handlers refused or panicked at, and timers that the stream refused, so far.
+    /// Returns the number of messages refused by its handlers or lost to their panics, and of timers refused by the
+    /// stream.
     #[must_use]
     pub const fn dead_letter_count(&self) -> u64 {
         self.outputs.dead_letters.count()
     }
 
-    /// Whether it has applied everything that the stream had when it connected.
+    /// Tells whether it has applied everything that the stream had when it connected.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.node.state() == NodeState::Live
     }
 
-    /// Applies at most `limit` frames and publishes what follows from them. Connects, and connects again, by itself.
-    /// Returns how many frames were applied.
+    /// Applies at most `limit` frames and publishes the outputs. Connects and reconnects by itself. Returns the number
+    /// of applied frames.
     ///
     /// # Errors
-    /// What the service cannot go on after: what the policy makes an error, another stream, damage, frames that are
-    /// no longer held.
+    /// Cases that the policy makes errors, another stream, damage, or frames that the stream no longer holds.
     pub fn poll(&mut self, limit: usize) -> Result<usize, EngineError> {
         self.outputs.dead_letters.write_late();
         self.node.turn(|event| {
@@ -217,7 +216,7 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
         })?;
         let mut applied = 0;
         while applied < limit || self.fold.is_mid_message() {
-            // Also before it begins to read: what the stream has of it need not be kept then.
+            // Also checked before reading starts: messages that the stream already has need not be kept.
             if !self.node.has_room_for_derived()? {
                 break;
             }
@@ -238,7 +237,7 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
         Ok(applied)
     }
 
-    /// A service that has no snapshot must see the stream's first frame.
+    /// Refuses a service without a snapshot that cannot see the stream's first frame.
     #[cold]
     fn begin_at_first_held(&self) -> Result<(), EngineError> {
         let first = self.node.position();
@@ -280,21 +279,21 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
         }
     }
 
-    /// Sleeps until something comes, or `timeout`.
+    /// Sleeps until there is input, or for `timeout`.
     ///
     /// # Errors
-    /// The operating system's.
+    /// As of the operating system.
     pub fn wait(&mut self, timeout: Duration) -> Result<(), EngineError> {
         Ok(self.node.wait(timeout)?)
     }
 
-    /// Polls until `stopped` is set, sleeping when nothing comes, and ends as [`StreamService::stop`] does.
+    /// Polls until `stopped` is set, sleeping without input, and stops like [`StreamService::stop`].
     ///
     /// # Errors
     /// As for [`StreamService::poll`].
     pub fn run(mut self, stopped: &AtomicBool) -> Result<(), EngineError> {
         let mut empty = 0u32;
-        // Acquire: pairs with whoever stops it.
+        // Acquire: pairs with the Release store of the thread that stops it.
         while !stopped.load(Ordering::Acquire) {
             if self.poll(256)? > 0 {
                 empty = 0;
@@ -310,7 +309,7 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
         self.stop()
     }
 
-    /// Stops between two messages, and writes a snapshot if that was asked for.
+    /// Stops between two messages, and writes a final snapshot if configured.
     ///
     /// # Errors
     /// The snapshot cannot be written.
@@ -323,7 +322,7 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
             self.snapshot(true)?;
             if self.snapshots.as_ref().is_none_or(SnapshotSchedule::is_finished) || std::time::Instant::now() > deadline
             {
-                // Once more, so that what could not be written is told.
+                // Once more, to return the error of a failed write.
                 return self.snapshot(true);
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -360,7 +359,7 @@ mod tests {
         }
     }
 
-    /// Begins with the newest snapshot below `place`, and leaves the one of `sequence`.
+    /// Starts with the newest snapshot in `place`, and leaves one at `sequence`.
     fn run(place: &Path, on_panic: OnPanic, sequence: u64) -> Result<(), EngineError> {
         let mut options = StreamServiceOptions::new(1);
         options.directory = Some(place.to_owned());
@@ -373,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn fault_rules_stay_in_its_snapshots() {
+    fn snapshots_keep_fault_rules() {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path();
         run(place, OnPanic::Stop, 1).unwrap();

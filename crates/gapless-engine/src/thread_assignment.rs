@@ -1,4 +1,4 @@
-//! Which agent of a service host runs on which thread.
+//! Assignment of a service host's agents to threads.
 
 use crate::EngineError;
 use crate::options::ServiceHostOptions;
@@ -7,14 +7,14 @@ use gapless_agent::{AgentSpec, PlanKind, ThreadAssignment};
 use gapless_stream::AgentRole;
 use gapless_transport::Tier;
 
-/// A clean stop may take this long: what was taken is handled, and a last snapshot written.
+/// Time limit of a clean stop, to handle all accepted frames and to write a last snapshot.
 const DRAIN_NS_MAX: u64 = 600_000_000_000;
 
-/// The threads of a host's agents.
+/// Plans the threads of a host's agents.
 pub(crate) fn of_host(options: &ServiceHostOptions) -> Result<ThreadAssignment<AgentRole>, EngineError> {
     let threads = &options.threads;
     let is_durable = options.tier != Tier::Memory;
-    // All of them are on the path of a message. The weights are their shares of its time.
+    // All agents are on the path of a message. The weights are their shares of its time.
     let mut agents = vec![AgentSpec::new(AgentRole::Sequencer).hot()];
     if is_durable {
         let journaler = AgentSpec::new(AgentRole::Journaler).detachable().alone(threads.detach_persister);

@@ -1,46 +1,46 @@
-//! The bytes of a transaction: what a handler has done, as it stands in the stream.
+//! Encoding of a transaction, the effects of a handler, in the stream.
 //!
 //! ```text
 //!   0  u8   version, 1
 //!   1  u8   outcome: 0 done, 1 refused, 2 refused and recorded as a dead letter, 3 done, its reply is too long
 //!   2  u16  encoding of the reply
-//!   4  u32  schema of the reply; of a refusal its code; of a reply that is too long its length, at most u32::MAX
-//!   8  u64  hash of the state behind it
+//!   4  u32  schema of the reply; the code of a refusal; the length of a reply that is too long, at most u32::MAX
+//!   8  u64  hash of the state after the transaction
 //!  16  u32  layout of the state: a hash of its collections' types and versions
 //!  20  u32  length of the reply, or of a refusal's text; u32::MAX without a reply
-//!  24  u32  notices                   of a refusal u64, the application's own code
-//!  28  u32  changes of timers
-//!  32  the reply or the text; each notice: u64 session, u32 schema, u16 encoding, u32 length, bytes; each change of a
-//!      timer: u8 what (1 set, 2 cancel), u64 timer, u64 deadline (0 for a cancel); then, up to the end, the changes of
-//!      the state as [`changes`](crate::store::changes) says, nothing where there are none
+//!  24  u32  number of notices         for a refusal, here u64: the application's own code
+//!  28  u32  number of timer changes
+//!  32  the reply or the text; each notice: u64 session, u32 schema, u16 encoding, u32 length, bytes; each timer
+//!      change: u8 kind (1 set, 2 cancel), u64 timer, u64 deadline (0 for a cancel); then, up to the end, the changes of
+//!      the state in the encoding of [`changes`](crate::store::changes); may be empty
 //! ```
-//! Numbers are little-endian. Whose command it is says the header of its frame. A refused command has no notices, no timers
-//! and no changes.
+//! Numbers are little-endian. The frame's header has the session of the command. A refused command has no notices, no
+//! timers and no changes.
 
 use crate::outputs::{Outcome, Outputs, TimerChange};
 use gapless_schema::{EncodeError, Encoding};
 use gapless_wire::control::RefusalCode;
 use gapless_wire::fields::{FieldReader, FieldWriter, u16_at, u32_at, u64_at};
 
-/// The version that is written and read.
+/// Version that is written and read.
 pub const VERSION: u8 = 1;
-/// Bytes before the reply.
+/// Length of the head, before the reply.
 pub const HEAD_LENGTH: usize = 32;
-/// Where the hash of the state stands.
+/// Offset of the state's hash.
 const HASH_AT: usize = 8;
-/// Where the length of the reply stands.
+/// Offset of the reply's length.
 const LENGTH_AT: usize = 20;
-/// Where the numbers of notices and of changes of timers stand.
+/// Offset of the numbers of notices and timer changes.
 const COUNTS_AT: usize = 24;
 const NO_REPLY: u32 = u32::MAX;
 const DONE: u8 = 0;
 const DONE_TOO_LONG: u8 = 3;
 const SET: u8 = 1;
 const CANCEL: u8 = 2;
-/// The longest text of a refusal, bytes.
+/// Longest text of a refusal, bytes.
 const TEXT_LENGTH_MAX: usize = 1024;
 
-/// Everything but the changes.
+/// Writes everything but the changes.
 #[inline]
 pub(crate) fn write_outputs(out: &mut Vec<u8>, outputs: &Outputs, layout: u32) {
     let (outcome, flags, schema, reply) = match (&outputs.reply, outputs.reply_too_long) {
@@ -66,14 +66,14 @@ pub(crate) fn write_outputs(out: &mut Vec<u8>, outputs: &Outputs, layout: u32) {
     }
 }
 
-/// Everything but the changes, of a command with a reply and nothing else.
+/// Writes everything but the changes, for a command whose only output is a reply.
 #[inline]
 pub(crate) fn write_done(out: &mut Vec<u8>, schema: u32, reply: &[u8]) {
     put_head(out, DONE, Encoding::Opaque.flags(), schema, 0, reply.len() as u32, [0, 0]);
     out.extend_from_slice(reply);
 }
 
-/// A whole transaction of a refused call.
+/// Writes a whole transaction of a refused call.
 #[cold]
 pub(crate) fn write_refusal(
     out: &mut Vec<u8>,
@@ -95,7 +95,7 @@ pub(crate) fn write_refusal(
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Notes the hash of the state behind the transaction that begins at `begin`.
+/// Sets the hash of the state after the transaction that begins at `begin`.
 #[inline]
 pub(crate) fn put_hash(out: &mut [u8], begin: usize, hash: u64) {
     out[begin + HASH_AT..][..8].copy_from_slice(&hash.to_le_bytes());
@@ -114,21 +114,21 @@ fn put_head(out: &mut Vec<u8>, outcome: u8, flags: u16, schema: u32, layout: u32
     out.extend_from_slice(&head);
 }
 
-/// A reply where it stands in the transaction.
+/// Reply within the bytes of a transaction.
 pub(crate) struct Reply<'a> {
     pub schema: u32,
     pub encoding: Encoding,
     pub payload: &'a [u8],
 }
 
-/// What a transaction says beside its notices and timers.
+/// Contents of a transaction except its notices and timers.
 pub(crate) struct Read<'a> {
     pub outcome: Outcome,
-    /// Of a command that was not refused.
+    /// `None` if the command was refused.
     pub reply: Option<Reply<'a>>,
     pub hash: u64,
     pub layout: u32,
-    /// Empty where nothing has changed.
+    /// Empty if the state is unchanged.
     pub changes: &'a [u8],
 }
 
@@ -138,10 +138,10 @@ fn encoding_of(flags: u16) -> Result<Encoding, String> {
     encoding.ok_or_else(|| format!("{flags:#06x} is no encoding"))
 }
 
-/// Reads a transaction; its notices and timers are staged in `outputs`, which is empty.
+/// Reads a transaction, and stages its notices and timers in `outputs`, which must be empty.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// Defect of the bytes.
 #[inline(always)]
 pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Read<'a>, String> {
     let mut fields = FieldReader::new(bytes);
@@ -190,15 +190,15 @@ pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Read<'a
     Ok(Read { outcome: Outcome::Done, reply, hash, layout, changes: fields.rest() })
 }
 
-/// The reply of a transaction, if it is done and has one. Nothing else of it is looked at.
+/// Returns the reply of a transaction that is done and has one. Does not check the rest.
 #[inline]
 pub(crate) fn read_done_reply(bytes: &[u8]) -> Option<&[u8]> {
     let (head, rest) = bytes.split_first_chunk::<HEAD_LENGTH>()?;
-    // The length that stands for none is longer than any.
+    // `NO_REPLY` exceeds any length.
     if (head[0], head[1]) == (VERSION, DONE) { rest.get(..u32_at(head, LENGTH_AT) as usize) } else { None }
 }
 
-/// The changes of a transaction that is done and has nothing else but a reply.
+/// Returns the changes of a transaction that is done, without notices and timers.
 #[inline]
 pub(crate) fn read_plain_changes(bytes: &[u8]) -> Option<&[u8]> {
     let (head, rest) = bytes.split_first_chunk::<HEAD_LENGTH>()?;
@@ -210,10 +210,10 @@ pub(crate) fn read_plain_changes(bytes: &[u8]) -> Option<&[u8]> {
     if is_plain && encoding_of(u16_at(head, 2)).is_ok() { rest.get(length..) } else { None }
 }
 
-/// The reply of a transaction, or the text of its refusal.
+/// Returns the reply of a transaction, or the text of its refusal.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// Defect of the bytes.
 #[cold]
 pub(crate) fn read_reply(bytes: &[u8]) -> Result<Result<&[u8], &str>, String> {
     let read = read(bytes, &mut Outputs::default())?;
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_in_a_hurry_is_what_is_read_else() {
+    fn fast_paths_agree_with_the_full_read() {
         let mut bytes = Vec::new();
         write_done(&mut bytes, 7, b"reply");
         bytes.extend_from_slice(b"changes");
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_read_with_the_code_of_the_application() {
+    fn refusal_keeps_the_application_code() {
         for (code, detail, dead) in [(RefusalCode::Rejected, u64::MAX - 7, false), (RefusalCode::Unhandled, 0, true)] {
             let (mut bytes, mut outputs) = (Vec::new(), Outputs::default());
             write_refusal(&mut bytes, (code, detail), "no", dead, 5);
@@ -299,11 +299,11 @@ mod tests {
         }
         let (mut bytes, mut outputs) = (Vec::new(), Outputs::default());
         write_refusal(&mut bytes, (RefusalCode::Unhandled, 7), "no", false, 5);
-        assert!(read(&bytes, &mut outputs).is_err(), "nobody but a handler gives a code");
+        assert!(read(&bytes, &mut outputs).is_err(), "only a handler's refusal has an application code");
     }
 
     #[test]
-    fn a_reply_that_is_too_long_is_an_outcome() {
+    fn too_long_reply_is_an_outcome() {
         let mut written = Outputs::default();
         written.reply_too_long = Some(3 << 20);
         written.timers.push(TimerChange::Set { timer: 1, deadline_ns: 2 });

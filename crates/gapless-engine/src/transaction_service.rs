@@ -1,5 +1,6 @@
-//! `TransactionService`: a service whose commands become transactions by a writer of its own, for a crate above this one. The writer decides
-//! on the sequencer's thread before a command enters the stream; what the stream has released is applied here, on every member alike.
+//! `TransactionService`: a service with its own writer, which turns commands into transactions; for a crate above this
+//! one. The writer decides on the sequencer's thread before a command enters the stream. Released transactions are
+//! applied here, equally on every member.
 
 use crate::erased_service::{Applied, ErasedService, unhandled};
 use crate::handler_guard::Refused;
@@ -20,86 +21,87 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-/// What is made of released transactions, on every member alike. Of commands that were refused, too: without changes.
+/// Consumer of released transactions, on every member. It gets refused commands too, without changes.
 pub trait ReleasedTransactions: Send + 'static {
-    /// The next one.
+    /// Applies the next transaction.
     ///
     /// # Errors
-    /// Bytes that are none: the service stops.
+    /// The bytes do not decode: the service stops.
     fn apply(&mut self, transaction: &ReleasedTransaction<'_>) -> Result<(), String>;
 
-    /// Everything up to `last_sequence` is applied. Called between two batches, also where nothing came.
+    /// Notes that everything up to `_last_sequence` is applied. Called between two batches, even without new frames.
     fn between_batches(&mut self, _last_sequence: u64) {}
 
-    /// The versions that it and the writer can act as.
+    /// Returns the versions that it and the writer can act as.
     fn versions(&self) -> RangeInclusive<u32> {
         1..=1
     }
 
-    /// What is applied from now on was written by a writer that acts as this version; 1 without this call.
+    /// Notes that later transactions come from a writer of this version; initially 1.
     fn become_version(&mut self, _version: u32) {}
 
     /// Appends the state's bytes.
     fn snapshot(&self, state: &mut Vec<u8>);
 
-    /// Puts the state of these bytes in the place of its own.
+    /// Replaces the state by the one in these bytes.
     ///
     /// # Errors
-    /// Bytes that are none.
+    /// The bytes do not decode.
     fn restore(&mut self, state: &[u8]) -> Result<(), String>;
 }
 
-/// A transaction that was released.
-// In this order no two words that are copied for each command lie beside each other in both places: a copy of both at once would wait
-// until each has left the processor's store buffer.
+/// A released transaction.
+// Field order: no two words copied for each command are adjacent in both source and target. The compiler would copy
+// them as one, and that load would wait until both stores have left the store buffer.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct ReleasedTransaction<'a> {
-    /// Of its first frame.
+    /// Sequence of its first frame.
     pub sequence: u64,
-    /// What its publisher is told; `None` of a refusal by the engine.
+    /// Reply to the publisher; `None` for a refusal by the engine.
     pub reply: Option<&'a [u8]>,
-    /// Whose command it was, and which.
+    /// Session of the command.
     pub session: u64,
-    /// What the writer has written behind it.
+    /// Changes written by the writer, after the reply.
     pub changes: &'a [u8],
-    /// Of its first frame, ns since the epoch.
+    /// Time of its first frame, ns since the epoch.
     pub timestamp_ns: u64,
-    /// The number of the command.
+    /// Number of the command.
     pub session_seq: u64,
 }
 
-/// A fold that makes of a stream's transactions what `released` makes of them, for a look at a stream and for tests; it has no writer.
+/// Creates a fold that applies a stream's transactions to `released`, without a writer; for debugging replays and
+/// tests.
 pub fn fold_of_transactions(released: impl ReleasedTransactions) -> Fold {
     Fold::applying_transactions(Box::new(TransactionService { released: Box::new(released), make_writer: None }))
 }
 
-/// What a writer is made of.
+/// Inputs for creating a writer.
 pub struct WriterParts<'a> {
-    /// Wakes the thread of the writer.
+    /// Wakes the writer's thread.
     pub waker: Waker,
-    /// Wakes the thread that applies what is released.
+    /// Wakes the thread that applies released frames.
     pub released_waker: Waker,
     window: Window,
     journal: Option<PathBuf>,
-    /// The stream's counters, for those of the writer.
+    /// Counters of the stream, to which the writer adds its own.
     pub counters: &'a Counters,
 }
 
 impl WriterParts<'_> {
-    /// A reader of what is released, from `sequence` on.
+    /// Returns a reader of released frames, from `sequence` on.
     #[must_use]
     pub fn reader(&self, sequence: u64) -> ReplayMerge {
         ReplayMerge::new(self.window.clone(), self.journal.clone(), sequence)
     }
 
-    /// The directory of the stream's journal; `None` where it has none.
+    /// Returns the directory of the stream's journal; `None` without one.
     #[must_use]
     pub const fn journal(&self) -> Option<&PathBuf> {
         self.journal.as_ref()
     }
 
-    /// The stream's window: which frames are released.
+    /// Returns the stream's window, which shows the released position.
     #[must_use]
     pub const fn window(&self) -> &Window {
         &self.window
@@ -108,7 +110,7 @@ impl WriterParts<'_> {
 
 type MakeWriter = Box<dyn FnOnce(WriterParts<'_>) -> io::Result<Box<dyn Transactions>> + Send>;
 
-/// See the head of the file.
+/// A service with its own writer.
 pub(crate) struct TransactionService {
     released: Box<dyn ReleasedTransactions>,
     make_writer: Option<MakeWriter>,
@@ -127,13 +129,13 @@ impl TransactionService {
         service.downcast_mut()
     }
 
-    /// The writer.
+    /// Creates the writer.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The creation fails.
     ///
     /// # Panics
-    /// If it was made before.
+    /// The writer exists already.
     pub fn writer(
         &mut self,
         (waker, released_waker): (Waker, Waker),
@@ -199,23 +201,24 @@ impl ErasedService for TransactionService {
     }
 }
 
-/// Appends a transaction of a command that was done: its reply, and the changes that `changes` are.
+/// Appends a transaction of a successful command, with its reply and `changes`.
 #[inline]
 pub fn write_done(out: &mut Vec<u8>, schema: u32, reply: &[u8], changes: &[u8]) {
     transaction_layout::write_done(out, schema, reply);
     out.extend_from_slice(changes);
 }
 
-/// Appends a transaction of a command that had no effect. What was no decision of the application is recorded as a dead letter.
+/// Appends a transaction of a command without effect. `is_dead`: it was no decision of the application, and is recorded
+/// as a dead letter.
 #[cold]
 pub fn write_refusal(out: &mut Vec<u8>, code: RefusalCode, text: &str, is_dead: bool) {
     transaction_layout::write_refusal(out, (code, 0), text, is_dead, 0);
 }
 
-/// The changes in the bytes of a transaction; `None` of a command that was refused.
+/// Returns the changes of a transaction; `None` if the command was refused.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// Defect of the bytes.
 #[inline]
 pub fn changes_of(bytes: &[u8]) -> Result<Option<&[u8]>, String> {
     match transaction_layout::read_plain_changes(bytes) {
@@ -224,7 +227,7 @@ pub fn changes_of(bytes: &[u8]) -> Result<Option<&[u8]>, String> {
     }
 }
 
-/// As [`changes_of`], where there is more to be read.
+/// Slow path of [`changes_of`].
 #[cold]
 fn changes_of_any(bytes: &[u8]) -> Result<Option<&[u8]>, String> {
     let mut outputs = crate::outputs::Outputs::default();

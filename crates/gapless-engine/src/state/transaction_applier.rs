@@ -1,6 +1,6 @@
-//! [`TransactionApplier`]: the state of a state-replicated service, as it follows the stream: transactions change it, no handler runs.
-//! While its member leads, the state is with the speculative executor and contains frames that are not released; as they are
-//! released, nothing is applied twice.
+//! [`TransactionApplier`]: the state of a state-replicated service, changed by the stream's transactions without
+//! running handlers. While its member leads, the speculative executor owns the state, which contains unreleased frames.
+//! When these are released they are not applied again.
 
 use super::speculative_executor::SpeculativeExecutor;
 use super::state_exchange::{LentState, ReturnedState, SpeculativeSpan, StateExchange, StateRequest, Unreceived};
@@ -29,13 +29,13 @@ use std::cell::RefCell;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Where the state is.
+/// Location of the state.
 enum StateLocation {
-    /// Here, as it is after the last frame. In a cell because writing a snapshot marks what is written.
+    /// Here, as it is after the last frame. In a cell because writing a snapshot marks the written objects.
     Current(RefCell<Box<ReplicatedState>>),
     /// Here, with frames that are not released yet.
     Speculative(Box<ReplicatedState>, SpeculativeSpan),
-    /// With the speculative executor.
+    /// Lent to the speculative executor.
     Lent(StateRequest),
 }
 
@@ -48,27 +48,27 @@ pub(crate) struct TransactionApplier {
     counters: Option<StateCounters>,
     exchange: Option<Arc<StateExchange>>,
     request: Option<StateRequest>,
-    /// A snapshot is due, for which the state has to be here.
+    /// A snapshot is due and waits for the state's return.
     snapshot_waits: bool,
-    /// Where its snapshots and its journal are, to rebuild it from.
+    /// Location of the snapshots and the journal, for a rebuild.
     source: Option<(StreamLayout, StreamIdentity)>,
 }
 
 struct StateCounters {
-    /// Hash of the state after the last frame that was handled.
+    /// Hash of the state after the last handled frame.
     hash: Counter,
-    /// How often the state was rebuilt because frames that it contained were cut.
+    /// Number of rebuilds because the state contained truncated frames.
     rebuilt: Counter,
 }
 
-/// The counters of a state, for other threads.
+/// Counters of the state, for other threads.
 pub(crate) struct StateViews {
     pub hash: CounterView,
     #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "nothing is cut without a cluster"))]
     pub rebuilt: CounterView,
 }
 
-/// How often a rebuild is tried: segments and snapshots may be deleted while they are read.
+/// Attempts of a rebuild: segments and snapshots may be deleted while they are read.
 const ATTEMPTS_MAX: u32 = 3;
 
 impl TransactionApplier {
@@ -91,14 +91,14 @@ impl TransactionApplier {
         self.source = Some((layout, identity));
     }
 
-    /// The part that runs the handlers, called by the agent that `leader` wakes.
+    /// Creates the executor that runs the handlers, in the agent that `leader` wakes.
     pub fn speculative_executor(&mut self, leader: Waker) -> SpeculativeExecutor {
         let exchange = Arc::new(StateExchange::new(leader));
         self.exchange = Some(Arc::clone(&exchange));
         SpeculativeExecutor::new(exchange)
     }
 
-    /// From now on the agent that `waker` wakes calls this, and `counters` have the state's hash and its rebuilds.
+    /// Attaches the applier to the agent that `waker` wakes, and adds the state's hash and rebuilds to `counters`.
     ///
     /// # Errors
     /// No room for its counters.
@@ -127,7 +127,7 @@ impl TransactionApplier {
             if mutant("keep_cut_state")
                 && let StateLocation::Speculative(_, span) = &mut self.location
             {
-                // What was cut is taken for applied.
+                // Mutant: treats truncated frames as applied.
                 span.to_sequence = last_sequence;
                 self.settle(last_sequence);
                 return Ok(());
@@ -137,7 +137,8 @@ impl TransactionApplier {
         Ok(())
     }
 
-    /// Whether the state is here, as it is after the last frame. A speculative one is, once its frames are released.
+    /// Tells whether the state is here, as it is after the last frame. A speculative state becomes current once its
+    /// frames are released.
     fn settle(&mut self, last_sequence: u64) -> bool {
         if !matches!(&self.location, StateLocation::Speculative(_, span) if span.to_sequence <= last_sequence) {
             return matches!(self.location, StateLocation::Current(_));
@@ -149,17 +150,17 @@ impl TransactionApplier {
         true
     }
 
-    /// Hands the state over if it is requested, as it is after the last frame.
+    /// Hands the state over, if it is requested, as it is after the last frame.
     fn lend(&mut self, last_sequence: u64, timers: &TimerTable, sessions: &SessionTable) -> Result<(), EngineError> {
         let Some(request) = self.request.filter(|request| request.after_sequence == last_sequence) else {
             return Ok(());
         };
         if !self.settle(last_sequence) {
-            // Its frames were cut, or it never came back. A snapshot would wait for that for ever.
+            // Its frames were truncated, or it never came back. A snapshot would wait forever for its return.
             self.rebuild(last_sequence)?;
         }
         if self.snapshot_waits {
-            // The snapshot is taken first, and wakes this part then.
+            // The snapshot is taken first; then it wakes the applier.
             return Ok(());
         }
         self.request = None;
@@ -168,7 +169,7 @@ impl TransactionApplier {
         {
             let (timers, notices) = (timers.clone(), Unreceived::of(sessions));
             let mut lent = Some(LentState { state: state.into_inner(), timers, notices, request });
-            // An executor that has lost the lead meanwhile would never give it back.
+            // An executor that has lost the lead meanwhile would never return it.
             exchange.tell_executor(|slots| slots.lent = lent.take_if(|_| slots.request == Some(request)));
             if let Some(LentState { state, .. }) = lent {
                 self.location = StateLocation::Current(RefCell::new(state));
@@ -184,14 +185,14 @@ impl TransactionApplier {
         drop(slots);
         self.request = request;
         let Some(ReturnedState { state, span }) = returned else { return };
-        // Frames of another term have been applied since then: that state is of no use.
+        // Otherwise frames of another term were applied since then, and the returned state is useless.
         if matches!(self.location, StateLocation::Lent(request) if request.after_sequence == span.from_sequence && request.term == span.term)
         {
             self.location = StateLocation::Speculative(state, span);
         }
     }
 
-    /// Rebuilds the state, as it is after the frame `sequence`, which is released and journaled.
+    /// Rebuilds the state as it is after frame `sequence`, which is released and journaled.
     #[cold]
     fn rebuild(&mut self, sequence: u64) -> Result<(), EngineError> {
         let mut attempt = 1;
@@ -234,15 +235,15 @@ impl TransactionApplier {
         Ok(state.into_inner())
     }
 
-    /// The applier of `fold`.
+    /// Returns the applier of `fold`.
     ///
     /// # Panics
-    /// If the fold is of an event-sourced service.
+    /// The fold's service is event-sourced.
     pub fn of(fold: &mut Fold) -> &mut Self {
         Self::in_fold(fold).expect("the fold applies transactions")
     }
 
-    /// The applier of `fold`, if that applies transactions.
+    /// Returns the applier of `fold`, if it applies transactions.
     pub fn in_fold(fold: &mut Fold) -> Option<&mut Self> {
         let service: &mut dyn Any = &mut *fold.service;
         service.downcast_mut()
@@ -270,7 +271,8 @@ impl ErasedService for TransactionApplier {
         true
     }
 
-    // A frame of another term than the frames of a speculation: those were cut, and what contains them is not the state.
+    // A frame of another term than the speculative frames replaces them: they were truncated, and a state that contains
+    // them is wrong.
     #[inline]
     fn before_frame(&mut self, sequence: u64, term: u64) -> Result<(), EngineError> {
         match &self.location {
@@ -283,7 +285,7 @@ impl ErasedService for TransactionApplier {
 
     fn apply(&mut self, &Applied { sequence, .. }: &Applied, read: &Read<'_>) -> Result<(), String> {
         let StateLocation::Current(state) = &mut self.location else {
-            // The state contains it already.
+            // The state contains the transaction already.
             self.set_hash(read.hash);
             return Ok(());
         };
@@ -316,7 +318,7 @@ impl ErasedService for TransactionApplier {
     fn can_snapshot(&mut self, last_sequence: u64, is_final: bool) -> Result<bool, EngineError> {
         if !self.settle(last_sequence) {
             if is_final && matches!(self.location, StateLocation::Speculative(..)) {
-                // Whether its frames will be released is not said any more.
+                // The stop does not wait to learn whether its frames are released.
                 self.rebuild(last_sequence)?;
             } else {
                 if let (StateLocation::Lent(_), false, Some(exchange)) =
@@ -331,7 +333,7 @@ impl ErasedService for TransactionApplier {
         if std::mem::take(&mut self.snapshot_waits)
             && let Some(exchange) = &self.exchange
         {
-            // The executor that waits for the state gets it in the next turn.
+            // The waiting executor gets the state in the next turn.
             exchange.tell_applier(|_| {});
         }
         Ok(true)
@@ -376,21 +378,21 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_is_wanted_no_more_stays_here() {
+    fn withdrawn_request_keeps_the_state() {
         let mut applier = TransactionApplier::new(factory_of(|_: &mut Store| Nothing), Limits::default());
         let mut executor = applier.speculative_executor(Waker::new().unwrap());
         let mut fold = Fold::applying_transactions(Box::new(applier));
         executor.lead(1, 0);
         TransactionApplier::of(&mut fold).poll_exchange();
-        // The lead is lost while the state is made ready.
+        // The lead is lost while the state is prepared.
         executor.follow(0);
         let (timers, sessions) = (fold.timers.clone(), SessionTable::default());
         TransactionApplier::of(&mut fold).lend(0, &timers, &sessions).unwrap();
-        assert!(fold.can_snapshot(true).unwrap(), "a clean stop waits for nobody");
+        assert!(fold.can_snapshot(true).unwrap(), "a clean stop does not wait");
 
         executor.lead(2, 0);
         fold.between_batches().unwrap();
-        assert!(executor.poll(0), "the next time it is handed over");
+        assert!(executor.poll(0), "the next leader gets the state");
         assert!(!fold.can_snapshot(true).unwrap());
         executor.follow(0);
         fold.between_batches().unwrap();
@@ -398,24 +400,24 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_that_waits_for_what_is_cut_keeps_nobody_from_the_state() {
+    fn truncation_unblocks_a_snapshot() {
         let mut applier = TransactionApplier::new(factory_of(|_: &mut Store| Nothing), Limits::default());
         let mut executor = applier.speculative_executor(Waker::new().unwrap());
         let mut fold = Fold::applying_transactions(Box::new(applier));
         executor.lead(1, 0);
         fold.between_batches().unwrap();
         assert!(executor.poll(0));
-        // A snapshot is due, and the state contains eight frames that are not released.
+        // A snapshot is due, and the state contains eight unreleased frames.
         assert!(!fold.can_snapshot(false).unwrap());
         assert!(!executor.poll(8));
         fold.between_batches().unwrap();
-        assert!(!fold.can_snapshot(false).unwrap(), "they are not released");
-        // They are cut, and the member leads again.
+        assert!(!fold.can_snapshot(false).unwrap(), "the frames are not released");
+        // They are truncated, and the member leads again.
         executor.follow(8);
         executor.lead(2, 0);
         fold.between_batches().unwrap();
-        assert!(fold.can_snapshot(false).unwrap(), "the state is as it was before them");
+        assert!(fold.can_snapshot(false).unwrap(), "the state is rebuilt without the truncated frames");
         fold.between_batches().unwrap();
-        assert!(executor.poll(0), "and goes to who leads");
+        assert!(executor.poll(0), "the new leader gets the state");
     }
 }

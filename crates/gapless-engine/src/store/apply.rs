@@ -1,14 +1,15 @@
-//! Changes from elsewhere: each byte is looked at, and either all of them are applied or none.
+//! Applies changes of other replicas: every byte is checked, and either all changes are applied or none.
 
 use super::Store;
 use super::changes::{BEGIN, Flaw, HEAD_LENGTH, Reader, VERSION, What};
 use super::error::StoreError;
 
 impl Store {
-    /// Does what a transaction of another replica did: `changes` are what [`super::Transaction::commit`] appended there.
+    /// Applies a transaction of another replica: `changes` are the bytes that [`super::Transaction::commit`] appended
+    /// there.
     ///
     /// # Errors
-    /// [`StoreError::Changes`] with the place of what is wrong, or [`StoreError::Limit`]; nothing has changed then.
+    /// [`StoreError::Changes`] with the place of the defect, or [`StoreError::Limit`]; the store is unchanged then.
     pub fn apply(&mut self, changes: &[u8]) -> Result<(), StoreError> {
         self.tracker.begin();
         let mut place = Place::default();
@@ -19,7 +20,7 @@ impl Store {
         self.end_apply(checked.and_then(|()| self.tracker.limits.check_totals(&self.tracker.usage)))
     }
 
-    /// Operations of a snapshot's piece.
+    /// Applies the operations of a snapshot's piece.
     pub(super) fn apply_piece(&mut self, operations: &[u8]) -> Result<(), StoreError> {
         self.tracker.begin();
         let mut place = Place::default();
@@ -94,7 +95,7 @@ impl Store {
     }
 }
 
-/// Where the reader is, for errors.
+/// Position of the reader, for errors.
 #[derive(Default)]
 struct Place {
     id: Option<u16>,

@@ -1,28 +1,27 @@
-//! The bytes that a transaction's changes are.
+//! Encoding of a transaction's changes.
 //!
 //! ```text
 //!   0  u8   version, 1
 //!   1  u32  operations, then each:
-//!      u8       what: 1 put, 2 patch, 3 remove, 4 push, 5 pop, 6 add, 7 queue begins (in snapshots only)
+//!      u8       kind: 1 put, 2 patch, 3 remove, 4 push, 5 pop, 6 add, 7 queue begins (in snapshots only)
 //!      varint   collection
 //!      put      key, object
-//!      patch    key, varint version of the object, varint length of the object when it is patched,
-//!               u32 of its content hash then, stretches: varint length, varint bytes between the end of
-//!               the last stretch and this one, bytes; a length of 0 ends them
+//!      patch    key, varint version of the object, varint length of the patched object,
+//!               u32 lowest bits of its content hash, ranges: varint length, varint gap to
+//!               the end of the previous range, bytes; a length of 0 ends them
 //!      remove   key
 //!      push     object
 //!      pop      nothing
 //!      add      zigzag varint, added with wrapping
 //!      begins   varint, the number of the first item
 //! ```
-//! An object is a varint version, a varint length and its bytes. A key is 8 or 16 bytes, or a byte for the
-//! length and as many bytes, or nothing, by its collection. Numbers are little-endian; a varint has 7 bits a
-//! byte, lowest first, at most 10 bytes, the shortest form only. No key is there twice, except that it may be
-//! put after it was removed.
+//! An object is a varint version, a varint length and its bytes. A key is 8 or 16 bytes, or a length byte and that many
+//! bytes, or empty, depending on its collection. Numbers are little-endian. A varint has 7 bits per byte, lowest first,
+//! at most 10 bytes, and must be in its shortest form. No key occurs twice, except that it may be put after a remove.
 
-/// The version that is written and read.
+/// Version that is written and read.
 pub const VERSION: u8 = 1;
-/// Version and number of operations.
+/// Length of the version and the number of operations.
 pub(super) const HEAD_LENGTH: usize = 5;
 
 pub(super) const PUT: u8 = 1;
@@ -33,11 +32,11 @@ pub(super) const POP: u8 = 5;
 pub(super) const ADD: u8 = 6;
 pub(super) const BEGIN: u8 = 7;
 
-/// What is wrong with foreign bytes, and where. In a box, so that a result with it stays in registers.
+/// Defect in foreign bytes, with its position. Boxed, so that a result with it fits registers.
 #[derive(Debug)]
 pub struct Flaw(pub(super) Box<What>);
 
-/// What a [`Flaw`] says.
+/// Details of a [`Flaw`].
 #[derive(Debug)]
 pub struct What {
     pub(super) offset: usize,
@@ -58,15 +57,15 @@ impl Flaw {
     }
 }
 
-/// What an operation begins with, put together on the stack and appended at once: each append to a vector stores its
-/// length, and the next one waits for that.
+/// Head of an operation, built on the stack and appended at once. Separate appends to a vector would each store its
+/// length, and the next one would wait for that store.
 pub struct Head {
     bytes: [u8; Self::LENGTH_MAX],
     length: usize,
 }
 
 impl Head {
-    /// Operation, collection, key, version, length and check are shorter.
+    /// Upper bound for operation, collection, key, version, length and check.
     const LENGTH_MAX: usize = 64;
 
     #[inline(always)]
@@ -83,7 +82,7 @@ impl Head {
         self.length += N;
     }
 
-    /// The first `length` of `bytes`.
+    /// Adds the first `length` of `bytes`.
     #[inline(always)]
     pub(super) fn part<const N: usize>(&mut self, bytes: [u8; N], length: usize) {
         self.bytes(bytes);
@@ -105,7 +104,7 @@ impl Head {
     }
 }
 
-/// Appends the first `length` of `bytes`, as a copy of a length that the compiler knows.
+/// Appends the first `length` of `bytes`, as a copy whose length is known at compile time.
 #[inline(always)]
 fn append_short<const N: usize>(out: &mut Vec<u8>, bytes: &[u8; N], length: usize) {
     let begin = out.len();
@@ -113,13 +112,13 @@ fn append_short<const N: usize>(out: &mut Vec<u8>, bytes: &[u8; N], length: usiz
     out.truncate(begin + length);
 }
 
-/// An operation begins.
+/// Appends the head of an operation.
 #[inline]
 pub(super) fn begin(out: &mut Vec<u8>, operation: u8, collection: u16) {
     Head::new(operation, collection).append_to(out);
 }
 
-/// An object.
+/// Appends an object.
 #[inline]
 pub(super) fn put_object(out: &mut Vec<u8>, version: u16, bytes: &[u8]) {
     put_varint(out, u64::from(version));
@@ -127,7 +126,7 @@ pub(super) fn put_object(out: &mut Vec<u8>, version: u16, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// The bytes `from..to` of an object, `gap` behind the last such stretch.
+/// Appends the bytes `from..to` of an object as a range, `gap` after the previous one.
 #[inline(always)]
 pub(super) fn put_stretch(out: &mut Vec<u8>, object: &[u8], from: usize, to: usize, gap: usize) {
     const SHORT: usize = 16;
@@ -257,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_come_back_and_only_in_their_shortest_form() {
+    fn varints_accept_the_shortest_form() {
         for value in [0, 1, 127, 128, 16_383, 16_384, u64::from(u32::MAX), u64::MAX - 1, u64::MAX] {
             let mut out = Vec::new();
             put_varint(&mut out, value);

@@ -1,4 +1,4 @@
-//! What the store asks of each of its collections, whatever is in it.
+//! [`Collection`]: the store's view of a collection, without its types.
 
 use super::changes::{Flaw, Reader};
 use super::error::StoreError;
@@ -6,12 +6,12 @@ use super::hash::mix;
 use super::tracker::{Touch, Tracker, Usage};
 use std::any::Any;
 
-/// What a collection is, as snapshots say it.
+/// Description of a collection, for snapshots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
-    /// Its number in changes and snapshots.
+    /// Number in changes and snapshots.
     pub id: u16,
-    /// Its place among the collections of this store.
+    /// Index among the collections of this store.
     pub position: u16,
     pub name: String,
     pub kind: Kind,
@@ -21,7 +21,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// What sets this collection's terms of the hash apart.
+    /// Returns the seed that separates this collection's hash terms from those of others.
     pub(super) const fn seed(&self) -> u64 {
         mix((self.id as u64) << 8 | self.kind as u64)
     }
@@ -41,20 +41,21 @@ pub(super) trait Collection: Any + Send {
     /// Recomputes its part of the state's hash from the objects.
     fn recomputed_hash(&self) -> u64;
 
-    /// Writes what has become of a touched object, and takes it into the hash.
+    /// Writes the change of a touched object, and updates the hash.
     fn finish(&mut self, touch: &Touch, tracker: &mut Tracker, out: &mut Vec<u8>) -> Result<(), StoreError>;
-    /// Frees what only an undo would have needed.
+    /// Frees memory that only an undo would have needed.
     fn settle(&mut self, touch: &Touch);
-    /// Makes it what it was; called in the reverse order of the touches.
+    /// Restores the state before a touch; called in reverse order.
     fn undo(&mut self, touch: &Touch, tracker: &mut Tracker);
-    /// Does an operation from elsewhere, touches and hash included.
+    /// Applies an operation of another replica, with its touches and hash.
     fn apply(&mut self, operation: u8, reader: &mut Reader<'_>, tracker: &mut Tracker) -> Result<(), Flaw>;
 
-    /// A snapshot begins here; what is not an object goes to `out`.
+    /// Starts a snapshot here; writes the collection's head to `out`.
     fn freeze(&mut self, out: &mut Vec<u8>);
-    /// Writes what the snapshot lacks, until `out` has `length_max` bytes or enough was looked at; whether that was all.
+    /// Writes objects that the snapshot lacks, until `out` has `length_max` bytes or enough slots were scanned. Returns
+    /// whether all are written.
     fn write_frozen(&mut self, tracker: &mut Tracker, out: &mut Vec<u8>, length_max: usize) -> bool;
-    /// The snapshot is done or given up.
+    /// Ends a snapshot, complete or cancelled.
     fn thaw(&mut self);
     /// Removes everything.
     fn clear(&mut self);

@@ -1,4 +1,4 @@
-//! A number that is added to.
+//! [`CounterOf`]: the collection that holds one number.
 
 use super::changes::{self, ADD, Flaw, Reader, put_varint, unzigzag, zigzag};
 use super::collection::{Collection, Identity};

@@ -1,21 +1,21 @@
-//! [`store_object!`](crate::store_object): a plain struct of fields of fixed length as an object.
+//! [`store_object!`](crate::store_object): makes a plain struct of fixed-length fields an object.
 
 use super::error::ObjectError;
 
-/// A type that a field of a `store_object!` struct may have: integers, `bool`, floats, and arrays of them.
+/// Field type of a `store_object!` struct: integers, `bool`, floats, and arrays of them.
 pub trait FixedField: Copy {
-    /// Bytes that it takes.
+    /// Length in bytes.
     const LENGTH: usize;
-    /// What a field has in objects that were written before there was this field.
+    /// Value of the field in objects written before it existed.
     const EMPTY: Self;
     /// Appends the field, little-endian.
     fn put(&self, out: &mut Vec<u8>);
-    /// Appends fields one after the other.
+    /// Appends several fields in order.
     #[inline(always)]
     fn put_all(fields: &[Self], out: &mut Vec<u8>) {
         fields.iter().for_each(|field| field.put(out));
     }
-    /// The field in `bytes`, which are [`FixedField::LENGTH`] long; `None` if they are none.
+    /// Reads the field from `bytes`, which have [`FixedField::LENGTH`]; `None` if they are not a valid value.
     fn take(bytes: &[u8]) -> Option<Self>;
 }
 
@@ -49,7 +49,7 @@ impl FixedField for u8 {
         out.push(*self);
     }
 
-    /// At once: texts and identifiers are arrays of bytes.
+    /// Appends all at once: texts and identifiers are byte arrays.
     #[inline(always)]
     fn put_all(fields: &[Self], out: &mut Vec<u8>) {
         out.extend_from_slice(fields);
@@ -99,7 +99,7 @@ impl<F: FixedField, const N: usize> FixedField for [F; N] {
     }
 }
 
-/// The next field. Objects of an older version may end before it; it is [`FixedField::EMPTY`] then.
+/// Reads the next field. An object of an older version may end before it; then it is [`FixedField::EMPTY`].
 #[doc(hidden)]
 #[inline(always)]
 pub fn next_field<F: FixedField>(rest: &mut &[u8], is_older: bool, name: &'static str) -> Result<F, ObjectError> {
@@ -113,9 +113,9 @@ pub fn next_field<F: FixedField>(rest: &mut &[u8], is_older: bool, name: &'stati
     F::take(bytes).ok_or_else(|| ObjectError::Invalid(format!("{name}: the bytes are no value of its type")))
 }
 
-/// Declares a struct of fields of fixed length and makes it a [`StoreObject`](crate::store::StoreObject): the fields
-/// follow each other, little-endian, without gaps. A new version appends fields; objects of older versions are read
-/// with zeros there, and patches that older versions made fit.
+/// Declares a struct of fixed-length fields and implements [`StoreObject`](crate::store::StoreObject) for it. The
+/// encoding has the fields in order, little-endian, without gaps. A new version may append fields: objects of older
+/// versions are read with zeros there, and patches by older versions still apply.
 ///
 /// ```
 /// # mod gapless { pub use gapless_engine::{store, store_object}; }

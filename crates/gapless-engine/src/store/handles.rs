@@ -1,5 +1,5 @@
-//! Names of collections, as declaring them gives: small, copied freely, good for the store that gave them and for every
-//! other in which the same collections were declared in the same order.
+//! Handles of collections, returned by their declaration. They are small and `Copy`. A handle is valid for its store,
+//! and for every store with the same collections declared in the same order.
 
 use super::key::Key;
 use super::object::StoreObject;
@@ -17,11 +17,11 @@ pub(super) mod sealed {
     }
 }
 
-/// A collection in which objects are found by their keys: [`Map`], [`OrderedMap`], [`Singleton`].
+/// Handle of a collection with keys: [`Map`], [`OrderedMap`], [`Singleton`].
 pub trait TableHandle: sealed::Place<IndexKey = Self::Key> {
-    /// The type of the keys; `()` of a singleton.
+    /// Type of the keys; `()` of a singleton.
     type Key: Key;
-    /// The type of the objects.
+    /// Type of the objects.
     type Object: StoreObject;
 }
 
@@ -50,11 +50,11 @@ macro_rules! handle {
 }
 
 handle! {
-    /// Objects by key, without an order.
+    /// Objects by key, unordered.
     Map<K, V>
 }
 handle! {
-    /// Objects by key, in the order of the keys.
+    /// Objects by key, in key order.
     OrderedMap<K, V>
 }
 handle! {
@@ -62,11 +62,11 @@ handle! {
     Singleton<V>
 }
 handle! {
-    /// Objects in a row, pushed behind and popped in front.
+    /// First-in, first-out queue of objects.
     Queue<V>
 }
 
-/// A number that is added to.
+/// Number that transactions add to.
 #[derive(Clone, Copy)]
 pub struct Counter {
     position: u16,

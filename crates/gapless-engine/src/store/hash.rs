@@ -1,10 +1,10 @@
-//! What a state's hash is made of, that of a store and that of a snapshot's bytes: a sum of terms, so that a change costs what it touches and the order of
-//! objects does not matter. It finds replicas that differ by mistake; it is no defence against somebody who
-//! looks for a collision.
+//! Hash of a store's state and of a snapshot's bytes. It is a sum of terms, so a change costs only the touched objects,
+//! and their order does not matter. It detects replicas that differ by mistake; it does not resist deliberate
+//! collisions.
 
-/// Bytes of a chunk, the unit in which two encodings are compared.
+/// Length of a chunk, the unit of comparison between two encodings, bytes.
 const CHUNK: usize = 16;
-/// Chunks that are skipped together where nothing has changed.
+/// Length that is skipped at once if unchanged.
 const BLOCK: usize = 4 * CHUNK;
 
 const FIRST: u64 = 0xa076_1d64_78bd_642f;
@@ -18,13 +18,13 @@ const fn fold(left: u64, right: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// A well spread function of one number.
+/// Mixes one number well.
 #[inline(always)]
 pub(super) const fn mix(value: u64) -> u64 {
     fold(value ^ FIRST, value.wrapping_add(SECOND) | 1)
 }
 
-/// What the chunk at `position`, a multiple of 16, contributes.
+/// Computes the term of the chunk at `position`, a multiple of 16.
 #[inline(always)]
 fn term(position: usize, chunk: &[u8; CHUNK]) -> u64 {
     let word = |at: usize| {
@@ -37,7 +37,7 @@ fn term(position: usize, chunk: &[u8; CHUNK]) -> u64 {
     fold(left, word(8) ^ SECOND.wrapping_add(place.wrapping_mul(SECOND_STEP)))
 }
 
-/// The last bytes as a whole chunk; the length is a term of its own, so zeros at the end are not lost.
+/// Pads the last bytes to a chunk. The length has a term of its own, so trailing zeros count.
 #[inline(always)]
 fn padded(tail: &[u8]) -> [u8; CHUNK] {
     let mut chunk = [0; CHUNK];
@@ -45,7 +45,7 @@ fn padded(tail: &[u8]) -> [u8; CHUNK] {
     chunk
 }
 
-/// The hash of an object's encoding.
+/// Hashes an object's encoding.
 #[inline]
 pub(crate) fn content_hash(bytes: &[u8]) -> u64 {
     let mut hash = mix(bytes.len() as u64);
@@ -59,14 +59,14 @@ pub(crate) fn content_hash(bytes: &[u8]) -> u64 {
     hash
 }
 
-/// What an object under a key contributes to the state's hash.
+/// Computes the term of an object under a key in the state's hash.
 #[inline(always)]
 pub(super) const fn contribution(place: u64, content_hash: u64) -> u64 {
     mix(content_hash.wrapping_add(place))
 }
 
-/// Compares two encodings of the same length: gives each stretch that differs to `changed` as (begin, end),
-/// in order, and returns by how much the content hash changes.
+/// Compares two encodings of equal length. Passes each differing range to `changed` as (begin, end), in order, and
+/// returns the change of the content hash.
 #[inline]
 pub(super) fn differences(before: &[u8], after: &[u8], mut changed: impl FnMut(usize, usize)) -> u64 {
     debug_assert_eq!(before.len(), after.len());
@@ -81,7 +81,7 @@ pub(super) fn differences(before: &[u8], after: &[u8], mut changed: impl FnMut(u
         let begin = position + difference.trailing_zeros() as usize / 8;
         let end = position + CHUNK - difference.leading_zeros() as usize / 8;
         match &mut open {
-            // A stretch costs two bytes of its own, so close ones are written together.
+            // A range costs two extra bytes, so close ones are merged.
             Some((_, last)) if begin - *last <= 4 => *last = end,
             _ => {
                 if let Some((begin, end)) = open.replace((begin, end)) {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_exact_and_move_the_hash_to_that_of_the_other() {
+    fn differences_update_the_hash() {
         for length in [0, 1, 15, 16, 17, 63, 64, 65, 200, 1024, 1031] {
             for round in 0..200 {
                 let before = bytes(length, round);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn place_and_length_matter() {
+    fn hash_depends_on_place_and_length() {
         assert_ne!(content_hash(&[0; 16]), content_hash(&[0; 17]));
         assert_ne!(content_hash(&[]), content_hash(&[0]));
         let (mut left, mut right) = ([0; 32], [0; 32]);
@@ -154,6 +154,10 @@ mod tests {
         assert_ne!(content_hash(&left), content_hash(&right));
         let (here, there) = (mix(1), mix(2));
         let straight = contribution(here, 5).wrapping_add(contribution(there, 6));
-        assert_ne!(straight, contribution(here, 6).wrapping_add(contribution(there, 5)), "who has what matters");
+        assert_ne!(
+            straight,
+            contribution(here, 6).wrapping_add(contribution(there, 5)),
+            "the assignment of values to keys matters"
+        );
     }
 }

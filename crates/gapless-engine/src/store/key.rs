@@ -1,4 +1,4 @@
-//! Under what an object is found in its collection.
+//! Keys of objects in a collection.
 
 use super::changes::{Flaw, Head, Reader};
 use super::hash::mix;
@@ -14,11 +14,11 @@ pub(super) mod sealed {
     use super::{Flaw, Hash, Head, Reader, fmt};
 
     pub trait Key: Copy + Ord + Hash + fmt::Debug + Send + 'static {
-        /// Names the type in snapshots.
+        /// Identifies the type in snapshots.
         const KIND: u8;
         fn write(&self, head: &mut Head);
         fn read(reader: &mut Reader<'_>) -> Result<Self, Flaw>;
-        /// Its part in the state's hash.
+        /// Returns its term for the state's hash.
         fn place(&self, seed: u64) -> u64;
     }
 }
@@ -78,7 +78,7 @@ impl sealed::Key for u128 {
     }
 }
 
-/// Up to [`ByteKey::LENGTH_MAX`] bytes, or a text of as many, kept in place. Ordered as its bytes are.
+/// Up to [`ByteKey::LENGTH_MAX`] bytes or text, stored inline, in the order of its bytes.
 ///
 /// ```
 /// # mod gapless { pub use gapless_engine::store; }
@@ -91,16 +91,16 @@ impl sealed::Key for u128 {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteKey {
-    // Zeros behind the end, so that the order of arrays, then of lengths, is that of the bytes.
+    // Padded with zeros, so that comparing the arrays, then the lengths, gives the order of the bytes.
     bytes: [u8; Self::LENGTH_MAX],
     length: u8,
 }
 
 impl ByteKey {
-    /// The longest key, bytes.
+    /// Longest key, bytes.
     pub const LENGTH_MAX: usize = 31;
 
-    /// A key of these bytes; `None` if they are too many.
+    /// Creates a key; `None` if it is too long.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Option<Self> {
         let mut key = Self { bytes: [0; Self::LENGTH_MAX], length: u8::try_from(bytes.len()).ok()? };
@@ -108,7 +108,6 @@ impl ByteKey {
         Some(key)
     }
 
-    /// The bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]

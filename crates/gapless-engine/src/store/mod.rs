@@ -1,24 +1,24 @@
-//! The state of a state-replicated service: typed objects in collections, changed by transactions that give their
-//! changes as bytes, which other replicas apply without running the handler.
+//! State of a state-replicated service: typed objects in collections. Transactions change them and encode their
+//! changes, which other replicas apply without running the handler.
 //!
-//! | module | what lives there |
+//! | module | contents |
 //! |---|---|
-//! | [`handles`] | [`Map`], [`OrderedMap`], [`Singleton`], [`Queue`], [`Counter`]: names of collections |
+//! | [`handles`] | [`Map`], [`OrderedMap`], [`Singleton`], [`Queue`], [`Counter`]: handles of collections |
 //! | [`transaction`] | [`Transaction`]: reads and changes; commit or roll back |
-//! | [`object`] | [`StoreObject`]: what a type must be able to do; the schema layer's types can |
-//! | [`record`] | [`Record`]: an object that is kept as its message |
+//! | [`object`] | [`StoreObject`]: required of a stored type; implemented by the schema layer's types |
+//! | [`record`] | [`Record`]: an object stored as its encoded message |
 //! | [`fixed`] | [`store_object!`](crate::store_object): plain structs |
 //! | [`key`] | keys |
-//! | [`changes`] | the bytes that changes are |
-//! | [`snapshot`] | the bytes that a whole state is, written piece by piece |
-//! | `apply` | changes from elsewhere, checked |
-//! | `tracker` | what a transaction has touched; [`Limits`], [`Usage`] |
+//! | [`changes`] | encoding of changes |
+//! | [`snapshot`] | encoding of a whole state, written piece by piece |
+//! | `apply` | changes of other replicas, checked |
+//! | `tracker` | objects touched by a transaction; [`Limits`], [`Usage`] |
 //! | `collection`, `table`, `queue`, `counter` | the collections themselves |
-//! | `hash` | the hash of the state |
+//! | `hash` | hash of the state |
 //! | [`error`] | [`StoreError`], [`ObjectError`] |
 //!
-//! Nothing here does I/O, reads a clock, or allocates once its buffers have grown, but for objects that are new or
-//! allocate themselves. The order in which anything can be iterated is that of keys or of pushes, never that of a hash.
+//! The store does no I/O and reads no clock. Once its buffers have grown it allocates only for new objects, and for
+//! objects that allocate themselves. Iteration is in the order of keys or pushes, never in hash order.
 //!
 //! ```
 //! # mod gapless { pub use gapless_engine::{store, store_object}; }
@@ -99,31 +99,31 @@ use tracker::Tracker;
 /// The state: collections of typed objects.
 pub struct Store {
     collections: Vec<Box<dyn Collection>>,
-    /// Positions by the collections' numbers, plus one; 0 where there is none.
+    /// Index + 1 of each collection, by its number; 0 if undeclared.
     positions: Vec<u16>,
     tracker: Tracker,
-    /// The snapshot under way.
+    /// Snapshot in progress.
     walk: Option<snapshot::Walk>,
 }
 
 impl Store {
-    /// An empty store without collections. Limits that are higher than possible are taken for the highest.
+    /// Creates an empty store without collections. Limits above the possible maximum are clamped.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         let tracker = Tracker { limits: limits.possible(), ..Tracker::default() };
         Self { collections: Vec::new(), positions: Vec::new(), tracker, walk: None }
     }
 
-    /// Declares a map from `K` to `V`, number `id`.
+    /// Declares a map from `K` to `V` with number `id`.
     ///
     /// # Panics
-    /// If there is a collection of this number; so do the other declarations.
+    /// The number is taken. The same holds for the other declarations.
     pub fn map<K: Key, V: StoreObject>(&mut self, id: u16, name: &str) -> Map<K, V> {
         let identity = self.identity(id, name, Kind::Table, K::KIND, Some((V::TYPE, V::VERSION)));
         Map::new(self.declare(Table::<K, V, HashIndex<K>>::new(identity)))
     }
 
-    /// Declares a map whose keys can be walked in order.
+    /// Declares a map whose keys can be iterated in order.
     ///
     /// # Panics
     /// As [`Self::map`].
@@ -132,7 +132,7 @@ impl Store {
         OrderedMap::new(self.declare(Table::<K, V, OrderedIndex<K>>::new(identity)))
     }
 
-    /// Declares a place for one object, which is not there until it is set.
+    /// Declares a place for one object, initially absent.
     ///
     /// # Panics
     /// As [`Self::map`].
@@ -141,16 +141,12 @@ impl Store {
         Singleton::new(self.declare(Table::<(), V, OrderedIndex<()>>::new(identity)))
     }
 
-    /// Declares a queue.
-    ///
-    /// # Panics
-    /// As [`Self::map`].
     pub fn queue<V: StoreObject>(&mut self, id: u16, name: &str) -> Queue<V> {
         let identity = self.identity(id, name, Kind::Queue, <()>::KIND, Some((V::TYPE, V::VERSION)));
         Queue::new(self.declare(QueueOf::<V>::new(identity)))
     }
 
-    /// Declares a counter, which is 0.
+    /// Declares a counter, initially 0.
     ///
     /// # Panics
     /// As [`Self::map`].
@@ -184,21 +180,21 @@ impl Store {
         Transaction::new(self)
     }
 
-    /// The object under a key.
+    /// Returns the object under a key.
     ///
     /// # Panics
-    /// If the handle is another store's; so does every function that takes one.
+    /// The handle belongs to another store. The same holds for all functions that take one.
     #[inline]
     pub fn get<H: TableHandle>(&self, handle: H, key: &H::Key) -> Option<&H::Object> {
         self.table(handle).get(key)
     }
 
-    /// The number of objects in a map.
+    /// Returns the number of objects in a map.
     pub fn len<H: TableHandle>(&self, handle: H) -> u64 {
         self.table(handle).len()
     }
 
-    /// The objects of an ordered map whose keys are in `range`, in order.
+    /// Iterates over the objects of an ordered map whose keys are in `range`, in order.
     pub fn range<K: Key, V: StoreObject>(
         &self,
         handle: OrderedMap<K, V>,
@@ -208,41 +204,41 @@ impl Store {
         table.index().0.range(range).map(|(key, slot)| (key, table.object(*slot)))
     }
 
-    /// The keys of a map in order; they are collected and sorted on each call.
+    /// Returns the keys of a map in order. They are collected and sorted on each call.
     pub fn sorted_keys<K: Key, V: StoreObject>(&self, handle: Map<K, V>) -> Vec<K> {
         self.table(handle).index().sorted_keys()
     }
 
-    /// The number of items in a queue.
+    /// Returns the number of items in a queue.
     pub fn queue_len<V: StoreObject>(&self, handle: Queue<V>) -> usize {
         self.queue_of(handle).len()
     }
 
-    /// The item that `number` others are before.
+    /// Returns an item of a queue; 0 is the front.
     pub fn item<V: StoreObject>(&self, handle: Queue<V>, number: usize) -> Option<&V> {
         self.queue_of(handle).get(number)
     }
 
-    /// The items of a queue from its front on.
+    /// Iterates over the items of a queue from the front.
     pub fn items<V: StoreObject>(&self, handle: Queue<V>) -> impl Iterator<Item = &V> {
         self.queue_of(handle).iter()
     }
 
-    /// The value of a counter.
+    /// Returns the value of a counter.
     pub fn value(&self, handle: Counter) -> i64 {
         of::<CounterOf>(&*self.collections[handle.position()]).value()
     }
 
-    /// A hash of everything in the store, the same on every replica that holds the same objects, encoded by the same
-    /// versions. It is kept up to date by each transaction.
+    /// Returns the hash of the store's contents, updated by each transaction. It is equal on all replicas with the same
+    /// objects, encoded by the same versions.
     #[inline]
     #[must_use]
     pub const fn state_hash(&self) -> u64 {
         self.tracker.hash
     }
 
-    /// A hash of what is declared: collections, keys, and the types and versions of objects. Stores that differ in it may
-    /// have different hashes of the same state.
+    /// Returns a hash of the declarations: collections, keys, and the types and versions of objects. Stores with
+    /// different layouts may hash the same state differently.
     #[must_use]
     pub fn layout_hash(&self) -> u32 {
         let hash = self.collections.iter().fold(0, |hash, collection| {
@@ -253,26 +249,26 @@ impl Store {
         hash::mix(hash) as u32
     }
 
-    /// The same hash from every object: as long as a walk over the whole state takes.
+    /// Recomputes the state's hash by walking over every object.
     #[must_use]
     pub fn recomputed_state_hash(&self) -> u64 {
         let hashes = self.collections.iter().map(|collection| collection.recomputed_hash());
         hashes.fold(0, u64::wrapping_add)
     }
 
-    /// What the whole store holds.
+    /// Returns the usage of the whole store.
     #[must_use]
     pub fn usage(&self) -> Usage {
         let memory_bytes = self.collections.iter().map(|collection| collection.usage().memory_bytes).sum();
         Usage { memory_bytes, ..self.tracker.usage }
     }
 
-    /// What each collection holds, by name, in the order of declaration.
+    /// Iterates over the usage of each collection, by name, in the order of declaration.
     pub fn usages(&self) -> impl Iterator<Item = (&str, Usage)> {
         self.collections.iter().map(|collection| (collection.identity().name.as_str(), collection.usage()))
     }
 
-    /// Removes every object; a snapshot under way is given up.
+    /// Removes every object; cancels a snapshot in progress.
     pub fn clear(&mut self) {
         self.cancel_snapshot();
         self.collections.iter_mut().for_each(|collection| collection.clear());
@@ -289,7 +285,7 @@ impl Store {
         of(&*self.collections[handle.position()])
     }
 
-    /// Undoes what the open transaction has done.
+    /// Undoes the open transaction.
     fn undo(&mut self) {
         while let Some(touch) = self.tracker.touches.pop() {
             self.collections[usize::from(touch.collection)].undo(&touch, &mut self.tracker);

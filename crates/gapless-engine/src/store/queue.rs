@@ -1,4 +1,5 @@
-//! Objects in a row: pushed behind, popped in front, never changed between.
+//! [`QueueOf`]: the collection with objects in a queue, pushed at the back, popped at the front, and never changed in
+//! between.
 
 use super::changes::{self, BEGIN, Flaw, POP, PUSH, Reader, put_varint};
 use super::collection::{Collection, Identity};
@@ -19,14 +20,14 @@ pub(super) struct QueueOf<V> {
     identity: Identity,
     seed: u64,
     items: VecDeque<Item<V>>,
-    /// Number of the front item; items are numbered from 0 as they are pushed.
+    /// Number of the front item; items are numbered from 0 in the order of pushes.
     head: u64,
-    /// What this transaction has popped, for an undo.
+    /// Items popped by this transaction, for an undo.
     popped: Vec<Item<V>>,
     bytes: u64,
-    /// The items that the snapshot under way still lacks are those from here …
+    /// First item that the snapshot in progress still lacks.
     frozen_next: u64,
-    /// … to here. Those that are popped meanwhile are written first, and they are the next ones.
+    /// End of these items. A pop writes its item first; it is always the next one.
     frozen_end: u64,
 }
 
@@ -61,7 +62,7 @@ impl<V: StoreObject> QueueOf<V> {
         self.head + self.items.len() as u64
     }
 
-    /// What the numbers of the ends contribute; an unused queue is as none.
+    /// Computes the hash term of both end numbers; 0 for an unused queue.
     fn ends(&self) -> u64 {
         if self.tail() == 0 { 0 } else { contribution(mix(self.seed ^ self.head), !self.tail()) }
     }
@@ -70,7 +71,7 @@ impl<V: StoreObject> QueueOf<V> {
         contribution(mix(self.seed.wrapping_add(number)), item.content_hash)
     }
 
-    /// Changes the row and its terms of the hash around `change`.
+    /// Changes the queue, and updates the hash term of its ends around `change`.
     #[inline]
     fn with_ends<T>(&mut self, tracker: &mut Tracker, change: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.ends();
@@ -93,7 +94,7 @@ impl<V: StoreObject> QueueOf<V> {
         self.bytes -= u64::from(item.length);
     }
 
-    /// Encodes at once: an item does not change any more.
+    /// Encodes at once, because a queued item never changes.
     pub(super) fn push(&mut self, object: V, tracker: &mut Tracker) -> Result<(), StoreError> {
         let at = tracker.before.len();
         let number = self.tail();
@@ -217,7 +218,7 @@ impl<V: StoreObject> Collection for QueueOf<V> {
             POP => Err(Flaw::new(at, "there is nothing that could be popped")),
             BEGIN => {
                 let head = reader.varint("the number of the first item")?;
-                // Room for as many pushes as nobody will ever see.
+                // Leaves room for more pushes than any stream will have.
                 if self.tail() != 0 || head > u64::MAX / 2 {
                     return Err(Flaw::new(at, "a queue that was used cannot begin elsewhere"));
                 }

@@ -1,4 +1,4 @@
-//! [`Record`]: an object that is kept as its message's bytes, read and written in place by the direct types.
+//! [`Record`]: an object stored as its message's bytes, read and written in place by the direct types.
 
 use super::error::ObjectError;
 use super::object::{StoreObject, message_type};
@@ -6,10 +6,10 @@ use gapless_schema::{DecodeError, Direct, EncodeError, Message};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// An object that is kept as the bytes of a message `M`, at most `N` of them, in place: nothing is allocated, and
-/// a change costs the copy and the comparison of its bytes. `M` is a direct decoder such as `CarDecoder<'static>`.
+/// An object stored inline as the bytes of a message `M`, at most `N`. It allocates nothing; a change costs a copy and
+/// a comparison of its bytes. `M` is a direct decoder such as `CarDecoder<'static>`.
 ///
-/// The bytes are always a whole message.
+/// The bytes are always a valid message.
 pub struct Record<M, const N: usize> {
     length: u32,
     bytes: [u8; N],
@@ -35,7 +35,6 @@ impl<M: Message, const N: usize> fmt::Debug for Record<M, N> {
 }
 
 impl<M, const N: usize> Record<M, N> {
-    /// The message.
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
@@ -44,10 +43,10 @@ impl<M, const N: usize> Record<M, N> {
 }
 
 impl<M: Message, const N: usize> Record<M, N> {
-    /// Of a message's bytes.
+    /// Creates a record from a message's bytes.
     ///
     /// # Errors
-    /// They are no message of this type, or more than `N`.
+    /// The bytes are not a message of this type, or are more than `N`.
     pub fn new(bytes: &[u8]) -> Result<Self, ObjectError> {
         if bytes.len() > N {
             return Err(ObjectError::Invalid(format!("{}: {} bytes, the record holds {N}", M::NAME, bytes.len())));
@@ -58,10 +57,10 @@ impl<M: Message, const N: usize> Record<M, N> {
         Ok(record)
     }
 
-    /// Of what `write` writes with the encoder `E` of the same message.
+    /// Creates a record from the output of `write` with the encoder `E` of the same message.
     ///
     /// # Errors
-    /// What `write` returns, or the message does not fit into `N` bytes, or is another one.
+    /// The error of `write`; or the message exceeds `N` bytes, or is of another type.
     pub fn written<E: Direct>(
         write: impl FnOnce(&mut E::Encoder<'_>) -> Result<(), EncodeError>,
     ) -> Result<Self, ObjectError> {
@@ -73,20 +72,20 @@ impl<M: Message, const N: usize> Record<M, N> {
         Ok(record)
     }
 
-    /// The message, read in place.
+    /// Reads the message in place.
     ///
     /// # Errors
-    /// None from a record that was made by this type; decoding looks at the bytes again.
+    /// Never for a record created by this type; decoding checks the bytes again.
     #[inline]
     pub fn read(&self) -> Result<M::Decoded<'_>, DecodeError> {
         M::decode(self.bytes())
     }
 
-    /// Writes `field` over the bytes at `position`, where the schema says that a field stands: 8 for the first of an
-    /// SBE message with the usual header. The length does not change.
+    /// Overwrites the bytes at `position` with `field`. The schema gives the position: 8 for the first field of an SBE
+    /// message with the usual header. The length does not change.
     ///
     /// # Errors
-    /// The bytes are not within the message, or it would be none any more; nothing has changed then.
+    /// The bytes lie outside the message, or it would become invalid; it is unchanged then.
     #[inline]
     pub fn overwrite<const L: usize>(&mut self, position: usize, field: [u8; L]) -> Result<(), ObjectError> {
         let length = self.length as usize;

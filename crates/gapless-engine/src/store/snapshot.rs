@@ -1,4 +1,4 @@
-//! The bytes of a whole state: written piece by piece while transactions go on, read at once.
+//! Encoding of a whole state. It is written piece by piece while transactions continue, and read at once.
 //!
 //! ```text
 //! u64  magic "GAPSTORE", then pieces, each:
@@ -12,8 +12,8 @@
 //! kind 2: operations, as in changes, one after the other; of a map in any order
 //! kind 3, the last piece: nothing
 //! ```
-//! Numbers are little-endian. A snapshot is the state of the moment at which it was begun: an object that is changed
-//! before its turn has come is written as it was, first.
+//! Numbers are little-endian. A snapshot is the state at the time of its begin: an object that is changed before the
+//! walk reaches it is first written as it was.
 
 use super::Store;
 use super::changes::Reader;
@@ -21,7 +21,7 @@ use super::error::StoreError;
 use gapless_wire::checksum::crc32c;
 use std::io::{Read, Write};
 
-/// How a snapshot begins.
+/// First bytes of a snapshot.
 pub(crate) const MAGIC: [u8; 8] = *b"GAPSTORE";
 const VERSION: u16 = 1;
 const PIECE_HEAD: usize = 13;
@@ -29,21 +29,21 @@ const BODY_LENGTH_MAX: usize = 64 << 20;
 const KIND_HEAD: u8 = 1;
 const KIND_OPERATIONS: u8 = 2;
 const KIND_END: u8 = 3;
-/// Bytes of a piece of [`Store::write_snapshot`].
+/// Length of a piece of [`Store::write_snapshot`].
 const PIECE_LENGTH: usize = 1 << 16;
 
-/// How far a snapshot has come.
+/// Progress of a snapshot.
 pub(super) struct Walk {
     next_piece: u32,
     collection: usize,
 }
 
 impl Store {
-    /// Begins a snapshot of the state as it is now and appends its first bytes to `out`. [`Self::snapshot_step`] gives
-    /// the rest; transactions may run between.
+    /// Begins a snapshot of the current state and appends its first bytes to `out`. [`Self::snapshot_step`] returns the
+    /// rest; transactions may run in between.
     ///
     /// # Errors
-    /// [`StoreError::Order`] if one is under way.
+    /// [`StoreError::Order`] if a snapshot is in progress.
     pub fn begin_snapshot(&mut self, out: &mut Vec<u8>) -> Result<(), StoreError> {
         if self.walk.is_some() {
             return Err(StoreError::Order("a snapshot is under way already"));
@@ -74,11 +74,11 @@ impl Store {
         }
     }
 
-    /// Appends the next piece of the snapshot, of about `length` bytes, to `out`; whether it was the last. A step looks at a
-    /// bounded number of objects, so a piece may be short.
+    /// Appends the next piece of the snapshot, of about `length` bytes, to `out`; returns whether it was the last. A
+    /// step scans a bounded number of slots, so a piece may be short.
     ///
     /// # Errors
-    /// [`StoreError::Order`] if no snapshot is under way.
+    /// [`StoreError::Order`] if no snapshot is in progress.
     pub fn snapshot_step(&mut self, out: &mut Vec<u8>, length: usize) -> Result<bool, StoreError> {
         let Some(walk) = &mut self.walk else {
             return Err(StoreError::Order("no snapshot is under way"));
@@ -93,7 +93,8 @@ impl Store {
         let mut next = walk.collection;
         walk.piece(out, KIND_OPERATIONS, |out| {
             let limit = out.len() + length.min(BODY_LENGTH_MAX / 4);
-            // What was put aside first, so that it does not grow; then on with the walk, so that it comes to an end.
+            // Preserved objects come first, so that their backlog stays small; then the walk continues, so that it
+            // ends.
             while out.len() < limit
                 && let Some(preserved) = tracker.preserved.pieces.pop_front()
             {
@@ -109,7 +110,7 @@ impl Store {
         Ok(false)
     }
 
-    /// Gives up the snapshot under way, if one is.
+    /// Cancels the snapshot in progress, if any.
     pub fn cancel_snapshot(&mut self) {
         self.walk = None;
         self.tracker.preserved.is_freezing = false;
@@ -117,14 +118,13 @@ impl Store {
         self.collections.iter_mut().for_each(|collection| collection.thaw());
     }
 
-    /// Whether a snapshot is under way.
     #[must_use]
     pub const fn is_taking_snapshot(&self) -> bool {
         self.walk.is_some()
     }
 
-    /// Bytes that the snapshot under way has put aside so far of objects that were changed meanwhile; at most as many as
-    /// the state had when it began.
+    /// Returns the bytes preserved so far for the snapshot in progress, of objects that were changed meanwhile. At most
+    /// the size of the state at its begin.
     #[must_use]
     pub fn preserved_bytes(&self) -> u64 {
         self.tracker.preserved.pieces.iter().map(|piece| piece.len() as u64).sum()
@@ -133,7 +133,7 @@ impl Store {
     /// Writes a whole snapshot.
     ///
     /// # Errors
-    /// As [`Self::begin_snapshot`], or `write`'s.
+    /// As [`Self::begin_snapshot`], or the error of `write`.
     pub fn write_snapshot(&mut self, write: &mut impl Write) -> Result<(), StoreError> {
         let mut out = Vec::with_capacity(2 * PIECE_LENGTH);
         self.begin_snapshot(&mut out)?;
@@ -151,10 +151,11 @@ impl Store {
         }
     }
 
-    /// Becomes what a snapshot says; whatever was there before is gone. Nothing behind its last piece is read.
+    /// Replaces the contents by a snapshot. Reads nothing after its last piece.
     ///
     /// # Errors
-    /// It cannot be read, is damaged or ends early, or holds what this store does not know; the store is empty then.
+    /// The snapshot cannot be read, is damaged or incomplete, or has contents unknown to this store. The store is empty
+    /// then.
     pub fn read_snapshot(&mut self, read: &mut impl Read) -> Result<(), StoreError> {
         self.clear();
         let mut piece = 0;
@@ -162,7 +163,7 @@ impl Store {
             self.clear();
             match error {
                 StoreError::System { .. } => error,
-                // What is wrong with an operation is told with its place.
+                // Defects of operations have their place already.
                 StoreError::Snapshot { .. } => error,
                 error => StoreError::Snapshot { piece, reason: error.to_string() },
             }
@@ -247,7 +248,7 @@ impl Store {
     }
 }
 
-/// What must be there at the end.
+/// Expected contents at the end.
 struct Expected {
     hash: u64,
     objects: u64,
@@ -273,7 +274,7 @@ fn fill(read: &mut impl Read, bytes: &mut [u8]) -> Result<(), StoreError> {
     read.read_exact(bytes).map_err(|source| StoreError::System { action: "reading a snapshot", source })
 }
 
-/// Reads a piece's body; its kind.
+/// Reads a piece's body; returns its kind.
 fn read_piece(read: &mut impl Read, number: u32, body: &mut Vec<u8>) -> Result<u8, StoreError> {
     let damaged = |reason: String| StoreError::Snapshot { piece: number, reason };
     let mut head = [0; PIECE_HEAD - 5];
@@ -285,7 +286,7 @@ fn read_piece(read: &mut impl Read, number: u32, body: &mut Vec<u8>) -> Result<u
         return Err(damaged(format!("a body of {length} bytes, at most {BODY_LENGTH_MAX} are possible")));
     }
     body.clear();
-    // As far as there is something: a damaged length does not make room for itself.
+    // Reads only existing bytes, so that a damaged length allocates no memory.
     let wanted = length as u64 + 5;
     let action = "reading a snapshot";
     let found = read.take(wanted).read_to_end(body).map_err(|source| StoreError::System { action, source })?;

@@ -1,5 +1,5 @@
-//! Objects by key: the collection behind maps, ordered maps and singletons. Objects stand in numbered slots that
-//! never move; an index finds the slot of a key.
+//! [`Table`]: the collection for maps, ordered maps and singletons. Objects have numbered slots that never move; an
+//! index maps keys to slots.
 
 use super::changes::{self, Flaw, Head, PATCH, PUT, REMOVE, Reader};
 use super::collection::{Collection, Identity};
@@ -11,7 +11,7 @@ use super::tracker::{Happened, Touch, Tracker, Usage};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Finds the slot of a key.
+/// Index from keys to slots.
 pub trait Index<K>: Default + Send + 'static {
     fn find(&self, key: &K) -> Option<u32>;
     fn put(&mut self, key: K, slot: u32);
@@ -19,10 +19,10 @@ pub trait Index<K>: Default + Send + 'static {
     fn entries_max(&self) -> usize;
 }
 
-/// Nobody may see its order.
+/// Unordered index; its iteration order must never be visible.
 pub struct HashIndex<K>(FxHashMap<K, u32>);
 
-/// In the order of the keys.
+/// Index in key order.
 pub struct OrderedIndex<K>(pub(super) BTreeMap<K, u32>);
 
 impl<K> Default for HashIndex<K> {
@@ -89,22 +89,22 @@ impl<K: Key> Index<K> for OrderedIndex<K> {
 
 struct Slot<K, V> {
     key: K,
-    /// `None` in a free slot; a removed object stays until its transaction has ended.
+    /// `None` in a free slot. A removed object stays until its transaction has ended.
     object: Option<V>,
     content_hash: u64,
     length: u32,
-    /// The last snapshot that has this object, or for which it is too new.
+    /// Last snapshot that has this object, or for which it is too new.
     epoch: u32,
-    /// The last transaction that touched it.
+    /// Last transaction that touched it.
     transaction: u64,
     is_live: bool,
-    /// The state's hash and usage hold it.
+    /// The state's hash and usage include the object.
     is_counted: bool,
 }
 
-/// Slots that are allocated together.
+/// Slots per allocation.
 const TOGETHER: usize = 256;
-/// Slots that a step of a snapshot looks at, used or not.
+/// Slots scanned by a step of a snapshot, used or not.
 const LOOKED_AT_MAX: usize = 4096;
 
 pub(super) struct Table<K, V, I> {
@@ -116,7 +116,7 @@ pub(super) struct Table<K, V, I> {
     free: Vec<u32>,
     objects: u64,
     bytes: u64,
-    /// The next slot of the snapshot, and where it ends.
+    /// Next slot of the snapshot, and its end.
     frozen: (u32, u32),
 }
 
@@ -154,7 +154,7 @@ impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
         &mut self.slots[slot as usize / TOGETHER][slot as usize % TOGETHER]
     }
 
-    /// The object in a slot that the index names.
+    /// Returns the object in a slot named by the index.
     #[inline]
     pub(super) fn object(&self, slot: u32) -> &V {
         self.slot(slot).object.as_ref().expect("the index names slots with objects")
@@ -173,7 +173,7 @@ impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
         self.slot_mut(slot).object.as_mut()
     }
 
-    /// Whether there was one before.
+    /// Inserts an object; returns whether it has replaced another.
     #[inline]
     pub(super) fn insert(&mut self, key: K, object: V, tracker: &mut Tracker) -> bool {
         if let Some(slot) = self.index.find(&key) {
@@ -212,7 +212,7 @@ impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
         slot
     }
 
-    /// Whether there was one.
+    /// Removes an object; returns whether there was one.
     #[inline]
     pub(super) fn remove(&mut self, key: &K, tracker: &mut Tracker) -> bool {
         let Some(slot) = self.index.take(key) else { return false };
@@ -238,7 +238,7 @@ impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
         }
     }
 
-    /// Keeps what it is, once in a transaction.
+    /// Keeps the old encoding, once per transaction.
     #[inline]
     fn touch(&mut self, place: u32, tracker: &mut Tracker) {
         let slot = self.slot_mut(place);
@@ -253,7 +253,7 @@ impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
         tracker.touches.push(touch);
     }
 
-    /// Keeps what it is for a snapshot under way that has not come here yet.
+    /// Preserves the object for a snapshot in progress that has not reached it.
     #[inline]
     fn preserve(&mut self, place: u32, tracker: &mut Tracker) {
         if tracker.preserved.is_freezing && self.slot(place).epoch != tracker.preserved.epoch {
@@ -306,7 +306,7 @@ impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
         let seed = self.seed;
         let slot = self.slot_mut(place);
         if slot.is_counted && slot.length as usize == length {
-            // As most changes: only the hash is another.
+            // The common case: only the hash changes.
             let at = slot.key.place(seed);
             let before = std::mem::replace(&mut slot.content_hash, content_hash);
             let change = contribution(at, content_hash).wrapping_sub(contribution(at, before));
@@ -319,7 +319,7 @@ impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
         self.count(place, tracker);
     }
 
-    /// Writes what has changed since the touch: a patch, or the whole if that is not much longer.
+    /// Writes the change since the touch: a patch, or the whole object if that is not much longer.
     #[inline]
     fn finish_changed(&mut self, touch: &Touch, tracker: &mut Tracker, out: &mut Vec<u8>) -> Result<(), StoreError> {
         let place = touch.place as u32;
@@ -416,7 +416,7 @@ impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
         Ok(())
     }
 
-    /// Patches `bytes`, which are as `before`, and makes the object of them, with room in `again` to encode it: its
+    /// Patches `bytes`, a copy of `before`, and decodes the object. `again` is a buffer for its encoding. Returns
     /// content hash and length.
     fn patch_object(
         &mut self,
@@ -462,7 +462,7 @@ impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
     }
 }
 
-/// The encoding of `object`, in itself or in `scratch`.
+/// Returns the encoding of `object`, stored inline or encoded into `scratch`.
 #[inline]
 fn encoded<'a, V: StoreObject>(object: &'a V, scratch: &'a mut Vec<u8>) -> Result<&'a [u8], ObjectError> {
     if let Some(bytes) = object.as_encoded() {
@@ -481,7 +481,7 @@ fn write_put<K: Key, V: StoreObject>(identity: &Identity, key: &K, bytes: &[u8],
     changes::put_object(out, V::VERSION, bytes);
 }
 
-/// Of the hash of a patched object in a patch, bytes.
+/// Length of the patched object's hash in a patch, bytes.
 const CHECK_LENGTH: usize = 4;
 
 enum Patched {
@@ -489,7 +489,7 @@ enum Patched {
     Written {
         content_hash: u64,
     },
-    /// The whole is shorter.
+    /// The whole object is shorter.
     TooLong,
 }
 
@@ -506,7 +506,7 @@ fn write_patch<K: Key, V: StoreObject>(
     slot.key.write(&mut head);
     head.varint(u64::from(V::VERSION));
     head.varint(after.len() as u64);
-    // The check is known when all stretches are.
+    // The check is filled in after all ranges are written.
     head.bytes([0; CHECK_LENGTH]);
     head.append_to(out);
     let stretches_at = out.len();
@@ -548,7 +548,7 @@ fn read_stretches(reader: &mut Reader<'_>, bytes: &mut [u8]) -> Result<(), Flaw>
     }
 }
 
-/// An object from elsewhere.
+/// Reads an object of another replica.
 pub(super) fn read_object<V: StoreObject>(
     reader: &mut Reader<'_>,
     tracker: &Tracker,
@@ -594,7 +594,7 @@ impl<K: Key, V: StoreObject, I: Index<K>> Collection for Table<K, V, I> {
                 self.slot(touch.place as u32).key.write(&mut head);
                 head.append_to(out);
             }
-            // It came and went in one transaction.
+            // Inserted and removed in the same transaction.
             _ => {}
         }
         Ok(())

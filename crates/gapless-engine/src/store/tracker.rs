@@ -1,31 +1,31 @@
-//! What a transaction has touched so far, and what it takes to finish or undo it.
+//! [`Tracker`]: objects touched by the open transaction, with the data to finish or undo it.
 
 use super::error::StoreError;
 use super::object::StoreObject;
 use std::collections::VecDeque;
 
-/// What a store may hold; a transaction that would pass one of these fails as a whole.
+/// Limits of a store; a transaction that would exceed one fails as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Objects in all collections; at most 2^31.
     pub objects_max: u64,
-    /// Bytes of all objects' encodings.
+    /// Total length of all encodings, bytes.
     pub bytes_max: u64,
-    /// Bytes of one object's encoding; at most 32 MiB.
+    /// Length of one encoding, bytes; at most 32 MiB.
     pub object_length_max: u32,
-    /// Bytes of the changes of one transaction.
+    /// Length of the changes of one transaction, bytes.
     pub changes_length_max: u32,
 }
 
 impl Default for Limits {
-    /// 100 million objects, 64 GiB, 1 MiB an object, 16 MiB a transaction.
+    /// Returns 100 million objects, 64 GiB, 1 MiB per object, 16 MiB per transaction.
     fn default() -> Self {
         Self { objects_max: 100_000_000, bytes_max: 64 << 30, object_length_max: 1 << 20, changes_length_max: 16 << 20 }
     }
 }
 
 impl Limits {
-    /// Without what could not be kept to.
+    /// Clamps limits that could not be enforced.
     pub(super) fn possible(self) -> Self {
         Self {
             objects_max: self.objects_max.min(1 << 31),
@@ -66,19 +66,18 @@ fn beyond(what: String, limit: impl Into<u64>, found: usize) -> StoreError {
     StoreError::Limit { what, limit: limit.into(), found: found as u64 }
 }
 
-/// What a collection or a whole store holds.
+/// Usage of a collection or a whole store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Objects.
+    /// Number of objects.
     pub objects: u64,
-    /// Bytes of their encodings.
+    /// Length of their encodings, bytes.
     pub bytes: u64,
-    /// Bytes of memory that they take, places for more and the index included: an estimate, without what objects
-    /// themselves keep elsewhere.
+    /// Estimated memory, bytes: with spare slots and the index, without the objects' own allocations.
     pub memory_bytes: u64,
 }
 
-/// What happened first to an object in a transaction.
+/// First event of an object in a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Happened {
     Changed,
@@ -89,37 +88,37 @@ pub(super) enum Happened {
     Added,
 }
 
-/// One thing that a transaction has touched.
+/// Object touched by a transaction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Touch {
     pub place: u64,
-    /// The content hash before; the value of a counter.
+    /// Content hash before; the value of a counter.
     pub hash_before: u64,
-    /// Where the encoding from before stands in [`Tracker::before`].
+    /// Position of the old encoding in [`Tracker::before`].
     pub before_at: u32,
     pub before_length: u32,
     pub collection: u16,
     pub happened: Happened,
-    /// Whether the state's hash held the object before.
+    /// The state's hash included the object before.
     pub was_counted: bool,
 }
 
-/// A piece of a snapshot: whole operations.
+/// Target length of a piece with preserved operations.
 const PIECE_LENGTH: usize = 1 << 12;
 
-/// What was changed while a snapshot is taken, as it was before.
+/// Old encodings of objects changed during a snapshot.
 #[derive(Default)]
 pub(super) struct Preserved {
-    /// A snapshot is under way.
+    /// A snapshot is in progress.
     pub is_freezing: bool,
-    /// Its number; objects that it has, or that are newer, carry it.
+    /// Number of the snapshot; objects that it has, or that are newer, carry it.
     pub epoch: u32,
-    /// Pieces of about [`PIECE_LENGTH`] each.
+    /// Pieces of about [`PIECE_LENGTH`].
     pub pieces: VecDeque<Vec<u8>>,
 }
 
 impl Preserved {
-    /// Where to append the next operation.
+    /// Returns the piece for the next operation.
     pub(super) fn piece(&mut self) -> &mut Vec<u8> {
         if self.pieces.back().is_none_or(|piece| piece.len() >= PIECE_LENGTH) {
             self.pieces.push_back(Vec::with_capacity(PIECE_LENGTH + 1024));
@@ -128,20 +127,20 @@ impl Preserved {
     }
 }
 
-/// What all collections of a store share.
+/// State shared by all collections of a store.
 #[derive(Default)]
 pub(super) struct Tracker {
-    /// The number of the transaction that is open, or was last.
+    /// Number of the open or last transaction.
     pub transaction: u64,
     pub touches: Vec<Touch>,
-    /// Encodings from before.
+    /// Old encodings.
     pub before: Vec<u8>,
     pub scratch: Vec<u8>,
-    /// Room for another encoding beside [`Self::scratch`].
+    /// Second buffer for an encoding, next to [`Self::scratch`].
     pub again: Vec<u8>,
-    /// Something waits for the end of the transaction to be freed.
+    /// Some touch needs a call of `settle` at the end of the transaction.
     pub is_to_settle: bool,
-    /// With what the open transaction has done so far.
+    /// Hash of the state, with the changes of the open transaction.
     pub hash: u64,
     pub usage: Usage,
     pub limits: Limits,
@@ -157,10 +156,10 @@ impl Tracker {
         self.is_to_settle = false;
     }
 
-    /// Appends `object` to [`Self::before`]: (place, length).
+    /// Appends `object` to [`Self::before`]; returns (position, length).
     ///
     /// # Panics
-    /// If it has no encoding: it had one when it was committed.
+    /// The object has no encoding, although it had one when it was committed.
     #[inline]
     pub(super) fn keep<V: StoreObject>(&mut self, object: &V) -> (u32, u32) {
         let at = self.before.len();
@@ -178,7 +177,7 @@ impl Tracker {
 }
 
 /// # Panics
-/// If a transaction has touched 4 GiB.
+/// A transaction has touched 4 GiB.
 #[inline]
 pub(super) fn offset(at: usize) -> u32 {
     u32::try_from(at).expect("a transaction touches less than 4 GiB")

@@ -1,4 +1,4 @@
-//! [`Transaction`]: what a handler does to the store, as a whole or not at all.
+//! [`Transaction`]: changes to the store, applied as a whole or not at all.
 
 use super::changes::{HEAD_LENGTH, VERSION};
 use super::error::StoreError;
@@ -12,8 +12,8 @@ use super::tracker::check_changes;
 use super::{CounterOf, Store, of_mut};
 use std::ops::{Deref, RangeBounds};
 
-/// An open transaction. It reads as the [`Store`] that it derefs to, its own changes included. Dropped without
-/// [`Transaction::commit`], by a panic too, it leaves everything as it was.
+/// An open transaction. It derefs to the [`Store`], whose reads include its changes. Dropping it without
+/// [`Transaction::commit`], also by a panic, rolls it back.
 pub struct Transaction<'a> {
     store: &'a mut Store,
     is_open: bool,
@@ -28,7 +28,7 @@ impl Deref for Transaction<'_> {
     }
 }
 
-/// The table that a handle is for.
+/// Table of a handle.
 type TableOf<H> = Table<<H as TableHandle>::Key, <H as TableHandle>::Object, <H as Place>::Index>;
 
 impl<'a> Transaction<'a> {
@@ -43,29 +43,29 @@ impl<'a> Transaction<'a> {
         (of_mut(&mut *collections[handle.position()]), tracker)
     }
 
-    /// The object under a key, to be changed. What it was is kept at the first call for an object; that it was not
-    /// changed after all costs a comparison at the commit.
+    /// Returns the object under a key, to be changed. The first call for an object keeps its old encoding; the commit
+    /// compares, so an unchanged object costs only that.
     #[inline]
     pub fn get_mut<H: TableHandle>(&mut self, handle: H, key: &H::Key) -> Option<&mut H::Object> {
         let (table, tracker) = self.table(handle);
         table.get_mut(key, tracker)
     }
 
-    /// Puts an object under a key; whether there was another, which is gone.
+    /// Inserts an object; returns whether it has replaced another.
     #[inline]
     pub fn insert<H: TableHandle>(&mut self, handle: H, key: H::Key, object: H::Object) -> bool {
         let (table, tracker) = self.table(handle);
         table.insert(key, object, tracker)
     }
 
-    /// Removes the object under a key; whether there was one.
+    /// Removes an object; returns whether there was one.
     #[inline]
     pub fn remove<H: TableHandle>(&mut self, handle: H, key: &H::Key) -> bool {
         let (table, tracker) = self.table(handle);
         table.remove(key, tracker)
     }
 
-    /// Removes the objects of an ordered map whose keys are in `range`; how many there were.
+    /// Removes the objects of an ordered map whose keys are in `range`; returns their number.
     pub fn remove_range<K: Key, V: StoreObject>(
         &mut self,
         handle: OrderedMap<K, V>,
@@ -76,25 +76,25 @@ impl<'a> Transaction<'a> {
         keys.iter().filter(|key| table.remove(key, tracker)).count()
     }
 
-    /// Puts an object at the end of a queue.
+    /// Pushes an object to the back of a queue.
     ///
     /// # Errors
-    /// It has no encoding, or one that is too long; nothing has changed then.
+    /// It has no encoding, or too long a one; the queue is unchanged then.
     pub fn push<V: StoreObject>(&mut self, handle: Queue<V>, object: V) -> Result<(), StoreError> {
         let Store { collections, tracker, .. } = &mut *self.store;
         of_mut::<QueueOf<V>>(&mut *collections[handle.position()]).push(object, tracker)
     }
 
-    /// Takes the object at the front of a queue. It lives until the transaction ends, because that may roll back.
+    /// Pops the object at the front of a queue. It lives until the transaction ends, because a rollback restores it.
     pub fn pop<V: StoreObject>(&mut self, handle: Queue<V>) -> Option<&V> {
         let Store { collections, tracker, .. } = &mut *self.store;
         of_mut::<QueueOf<V>>(&mut *collections[handle.position()]).pop(tracker)
     }
 
-    /// Adds to a counter; its value then.
+    /// Adds to a counter; returns the new value.
     ///
     /// # Errors
-    /// The sum is no `i64`; nothing has changed then.
+    /// The sum overflows `i64`; the counter is unchanged then.
     pub fn add(&mut self, handle: Counter, number: i64) -> Result<i64, StoreError> {
         let Store { collections, tracker, .. } = &mut *self.store;
         let counter: &mut CounterOf = of_mut(&mut *collections[handle.position()]);
@@ -109,18 +109,19 @@ impl<'a> Transaction<'a> {
         Ok(value)
     }
 
-    /// Ends the transaction and appends its changes to `changes`, which [`Store::apply`] takes.
+    /// Commits, and appends the changes to `changes` for [`Store::apply`].
     ///
     /// # Errors
-    /// An object cannot be encoded, or a limit would be passed: everything is as before the transaction, and `changes`
-    /// as before the call.
+    /// An object cannot be encoded, or a limit would be exceeded: the transaction is rolled back, and `changes` is as
+    /// before the call.
     #[inline]
     pub fn commit(self, changes: &mut Vec<u8>) -> Result<(), StoreError> {
         let length_max = self.store.tracker.limits.changes_length_max as usize;
         self.end(changes, length_max, false)
     }
 
-    /// As [`Transaction::commit`], with changes of at most `length_max` bytes; nothing is appended if nothing has changed.
+    /// Commits like [`Transaction::commit`], with changes of at most `length_max` bytes. Appends nothing if nothing has
+    /// changed.
     ///
     /// # Errors
     /// As [`Transaction::commit`].
@@ -162,7 +163,6 @@ impl<'a> Transaction<'a> {
         tracker.limits.check_totals(&tracker.usage)
     }
 
-    /// Ends the transaction as if it had never been.
     #[inline]
     pub fn roll_back(self) {
         drop(self);
