@@ -1,15 +1,16 @@
-//! [`Archived`]: a segment of the journal that lies elsewhere. In its place in the journal's folder stands a *stub*, `….archived`: what the segment
-//! has before its frames, and where the rest is. So the journal is surveyed and opened without the archive; only who reads the frames needs it.
+//! [`Archived`]: a segment of the journal that was moved to an archive. A *stub*, `….archived`, takes its place in the
+//! journal's folder. It has the segment's bytes before its frames, and the location of the rest. So the journal can be
+//! surveyed and opened without the archive; only a reader of the frames needs it.
 //!
 //! ```text
-//!   0 … the segment's first bytes as they are: header page and index, up to where its frames begin
-//!  there, the summary:
+//!   0 … the segment's first bytes unchanged: header page and index, up to the first frame
+//!  then the summary:
 //!    0  magic "GAPARCH\x01"
-//!    8  u32 form: 0 as it is, 1 LZ4 (see `compressed`)   12  u32 length of the path
-//!   16  u64 length of the file there                     24  u64 bytes of the segment that it has
+//!    8  u32 form: 0 unchanged, 1 LZ4 (see `compressed`)   12  u32 length of the path
+//!   16  u64 length of the archived file                   24  u64 bytes of the segment in it
 //!   32  the path, then u32 CRC-32C of the summary up to here
 //! ```
-//! Numbers are little-endian. Where segment and stub are both there, the segment counts: it is about to be archived.
+//! Numbers are little-endian. If both segment and stub exist, the segment counts: its archiving is not finished.
 
 use crate::descriptor::{FIXED_LENGTH, FixedHeader};
 use crate::error::JournalError;
@@ -28,29 +29,29 @@ const MAGIC: [u8; 8] = *b"GAPARCH\x01";
 const SUMMARY_LENGTH: usize = 32;
 const PATH_LENGTH_MAX: usize = 4096;
 
-/// How a segment lies in the archive.
+/// Format of a segment in the archive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ArchiveForm {
-    /// As it is in the journal.
+    /// Unchanged.
     #[default]
     Plain,
-    /// Compressed by LZ4: a third or less for most applications; what is read of a segment is unpacked into memory.
+    /// Compressed by LZ4, to a third or less for most applications. A reader unpacks the needed parts into memory.
     Lz4,
 }
 
-/// Where a segment lies.
+/// Location of an archived segment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Archived {
     pub(crate) place: PathBuf,
     pub(crate) form: ArchiveForm,
-    /// The length of the file there.
+    /// Length of the archived file.
     pub(crate) stored_bytes: u64,
-    /// So many bytes of the segment are in it: up to the end of its frames.
+    /// Bytes of the segment in it, up to the end of its frames.
     pub(crate) segment_bytes: u64,
 }
 
 impl Archived {
-    /// What stands in a stub behind the segment's own bytes.
+    /// Encodes the summary, which follows the segment's own bytes in a stub.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let path = self.place.as_os_str().as_bytes();
         let mut bytes = MAGIC.to_vec();
@@ -100,19 +101,19 @@ impl Archived {
         })
     }
 
-    /// The file in the archive, which is the segment whose stub has that header.
+    /// Opens the archived file, and checks that it is the segment with the stub's header.
     ///
     /// # Errors
-    /// It is not there, or is not this segment.
+    /// It is missing, or is not this segment.
     pub(crate) fn open(&self, ours: &FixedHeader) -> Result<File, String> {
         let found = self.find(ours)?;
         found.map(|(_, file)| file).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound).to_string())
     }
 
-    /// As [`Archived::open`], with its folder; `None` if the file is gone from there.
+    /// Like [`Archived::open`], also returns its folder; `None` if the file is missing.
     ///
     /// # Errors
-    /// The folder is not there, or the file is not this segment.
+    /// The folder is missing, or the file is not this segment.
     pub(crate) fn find(&self, ours: &FixedHeader) -> Result<Option<(Folder, File)>, String> {
         let failed = |error: io::Error| error.to_string();
         let folder = Folder::open(self.place.parent().unwrap_or(Path::new(""))).map_err(failed)?;
@@ -124,7 +125,7 @@ impl Archived {
         let mut fixed = [0; FIXED_LENGTH];
         file.read_exact_at(&mut fixed, 0).map_err(failed)?;
         match FixedHeader::from_bytes(&fixed) {
-            // The incarnation of the journal may have become another since.
+            // A restore may have changed the journal's incarnation since.
             Ok(header) if (header.stream_id, header.number) == (ours.stream_id, ours.number) => {
                 Ok(Some((folder, file)))
             }
@@ -133,7 +134,7 @@ impl Archived {
         }
     }
 
-    /// Its name in its folder.
+    /// Returns its name in its folder.
     pub(crate) fn name(&self) -> &OsStr {
         self.place.file_name().unwrap_or_default()
     }
@@ -145,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_summary_is_read_as_it_was_written_and_damage_is_an_error() {
+    fn damaged_summary_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("stub");
         for form in [ArchiveForm::Plain, ArchiveForm::Lz4] {

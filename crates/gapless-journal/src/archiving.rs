@@ -1,9 +1,11 @@
-//! [`archive`]: moves the oldest segments of a journal to another place, where they stay readable. Beside its running writer, too.
+//! [`archive`]: moves the oldest segments of a journal to an archive, where they stay readable. Works while a writer
+//! runs.
 //!
 //! ```text
 //! copy ─▶ sync ─▶ name ─▶ compare with the segment ─▶ stub in the journal's folder ─▶ remove the segment
 //! ```
-//! Killed anywhere, the segment or the stub with a whole copy is there; archiving again goes on where that was.
+//! After a kill at any point, the segment exists, or the stub with a complete copy. Archiving again continues from
+//! there.
 
 use crate::archived::{ArchiveForm, Archived};
 use crate::compressed::{compress, decompress};
@@ -20,51 +22,49 @@ use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes are copied and compared in pieces.
+/// Copies and compares in pieces of this length, bytes.
 const PIECE_LENGTH: usize = 1 << 20;
 
-/// What is archived, and where.
+/// Segments to archive, and their destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveOptions {
-    /// The folder in which the segments will lie, on any file system; made if it is not there. Several journals may share it.
+    /// Folder for the segments, on any file system; created if missing. Several journals may share it.
     pub place: PathBuf,
-    /// How they will lie there.
+    /// Format in the archive.
     pub form: ArchiveForm,
-    /// Only segments whose frames are all before this sequence; without it all that can be.
+    /// Archive only segments whose frames are all before this sequence; `None` archives all that it can.
     pub before_sequence: Option<u64>,
 }
 
-/// A segment that was archived.
+/// An archived segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchivedSegment {
-    /// Its first sequence.
     pub first_sequence: u64,
-    /// Its last one.
     pub last_sequence: u64,
-    /// Where it lies now.
+    /// Path in the archive.
     pub path: PathBuf,
-    /// What it takes there, bytes.
+    /// Length in the archive, bytes.
     pub stored_bytes: u64,
-    /// What it took before, bytes.
+    /// Length in the journal, bytes.
     pub segment_bytes: u64,
 }
 
-/// What an archiving has done.
+/// Result of archiving.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArchiveReport {
     /// Oldest first.
     pub archived: Vec<ArchivedSegment>,
-    /// The first segment that stays, and why.
+    /// First segment that was not archived, and the reason.
     pub stays: Option<(PathBuf, String)>,
 }
 
-/// Moves the oldest segments of the journal in `directory` to another place. `each` is told of each that is there.
+/// Moves the oldest segments of the journal in `directory` to an archive. Calls `each` after each of them.
 ///
-/// Only those go that their writer has no more to do with: sealed, with a successor, and on the device. So a segment may stay for half a minute
-/// after the next one was begun. Every frame is checked before.
+/// Only segments that the writer has finished are moved: sealed, with a successor, and on the device. So a segment may
+/// stay for half a minute after the next one was begun. Every frame is checked first.
 ///
 /// # Errors
-/// Another archiving; damage in a segment; the place cannot be written.
+/// Another archiving is in progress; a segment is damaged; the destination cannot be written.
 pub fn archive(
     directory: &Path,
     options: &ArchiveOptions,
@@ -109,7 +109,7 @@ pub fn archive(
     Ok(report)
 }
 
-/// The last sequence of a segment that may go; else why it stays.
+/// Returns the last sequence of a segment that can be archived, or the reason why it cannot.
 fn end_of(survey: &Survey, index: usize, before_sequence: Option<u64>) -> Result<u64, String> {
     let (found, next) = (&survey.segments[index], survey.segments.get(index + 1));
     let next = next.filter(|next| next.has_final_name).ok_or("it is the newest, or the next has no name yet")?;
@@ -131,7 +131,8 @@ fn end_of(survey: &Survey, index: usize, before_sequence: Option<u64>) -> Result
     Ok(mark.second)
 }
 
-/// Puts the mark on the device that vouches for what is archived: without it, a start after a power failure would have to read that.
+/// Syncs the mark that vouches for the archived frames. Without it, a start after a power failure would have to read
+/// the archive.
 fn sync_mark(survey: &Survey) -> Result<(), JournalError> {
     let sequence = |found: &&Found| found.synced.map_or(0, |mark| mark.first);
     let Some(holder) = survey.segments.iter().max_by_key(sequence) else { return Ok(()) };
@@ -152,7 +153,7 @@ fn check_frames(reader: &JournalReader, found: &Found, last_sequence: u64) -> Re
     Ok(())
 }
 
-/// Copies a segment, compares the copy, and writes the stub; nothing of this where a death has left all of it.
+/// Copies a segment, compares the copy, and writes the stub. Reuses a complete copy and stub of an interrupted run.
 fn put_into_place(directory: &Path, place: &Path, form: ArchiveForm, found: &Found) -> Result<Archived, JournalError> {
     let failed = |error| JournalError::io("read", &found.path, error);
     let segment = checked_file::open(&found.path).map_err(failed)?;
@@ -179,7 +180,7 @@ fn put_into_place(directory: &Path, place: &Path, form: ArchiveForm, found: &Fou
     .map_err(not_written)?;
     crash_point("archive_in_copy");
     let mut copy = out.into_inner().map_err(|error| not_written(error.into_error()))?;
-    // Its journal's user is to read it, not whoever archives. Some file systems know no users.
+    // The reader of the copy is the journal's owner, not the archiving user. Some file systems have no owners.
     let _kept = segment.metadata().and_then(|segment| copy.give(&segment));
     copy.sync().map_err(not_written)?;
     let stored = copy.put_in_place().map_err(not_written)?;
@@ -206,7 +207,7 @@ fn copy_bytes(segment: &File, length: u64, out: &mut impl Write) -> io::Result<(
     Ok(())
 }
 
-/// Whether what lies in the archive is what the segment has.
+/// Compares the archived file with the segment.
 fn is_same(segment: &File, archived: &Archived) -> io::Result<bool> {
     let stored = checked_file::open(&archived.place)?;
     let (mut ours, mut is_same) = (vec![0; PIECE_LENGTH], true);

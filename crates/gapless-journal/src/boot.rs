@@ -1,33 +1,32 @@
-//! Identifies the boot of the machine: decides which mark is good (decision 7).
+//! Identifies the boot of the machine, which decides which mark is good (decision 7).
 
-/// A boot of a machine: the kernel draws it anew at each start.
+/// A boot of a machine: the kernel draws a random value at each start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BootId(pub u128);
 
 impl BootId {
-    /// Reads the kernel's boot id; `None` where there is none, for instance without `/proc`.
+    /// Reads the kernel's boot id; `None` if unavailable, for instance without `/proc`.
     #[must_use]
     pub fn of_this_machine() -> Option<Self> {
         Self::parse(&std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?)
     }
 
-    /// Parses the kernel's form, 32 hexadecimal digits with dashes between.
+    /// Parses the kernel's format, 32 hexadecimal digits with dashes between.
     fn parse(text: &str) -> Option<Self> {
         let digits: String = text.trim().chars().filter(|&c| c != '-').collect();
         if digits.len() != 32 {
             return None;
         }
-        // Zero stands for "unknown" on disk.
+        // 0 on disk means unknown.
         u128::from_str_radix(&digits, 16).ok().filter(|&id| id != 0).map(Self)
     }
 
-    /// The two values of the boot mark; zeros for an unknown boot.
+    /// Returns the two values of the boot mark; zeros for an unknown boot.
     pub(crate) fn to_words(id: Option<Self>) -> (u64, u64) {
         let id = id.map_or(0, |id| id.0);
         (id as u64, (id >> 64) as u64)
     }
 
-    /// Reads the values of the boot mark.
     pub(crate) fn from_words(low: u64, high: u64) -> Option<Self> {
         let id = u128::from(low) | u128::from(high) << 64;
         (id != 0).then_some(Self(id))
@@ -45,7 +44,7 @@ mod tests {
     use super::BootId;
 
     #[test]
-    fn the_kernels_form_is_read_and_anything_else_is_unknown() {
+    fn malformed_boot_id_is_unknown() {
         let id = BootId::parse("8e5b427f-d367-4921-81ca-52ffb7cf4c88\n");
         assert_eq!(id, Some(BootId(0x8e5b_427f_d367_4921_81ca_52ff_b7cf_4c88)));
         assert_eq!(BootId::parse("8e5b427f"), None);
@@ -54,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn words_read_back() {
+    fn boot_id_survives_a_round_trip() {
         for id in [None, Some(BootId(1)), Some(BootId(u128::MAX))] {
             let (low, high) = BootId::to_words(id);
             assert_eq!(BootId::from_words(low, high), id);

@@ -1,4 +1,4 @@
-//! A segment compressed by LZ4, in pieces. No I/O but by the files that it is given.
+//! A segment compressed by LZ4, in pieces. Does I/O only on the given files.
 //!
 //! ```text
 //! the header page as it is, 4096 bytes
@@ -8,7 +8,7 @@
 //!   16  its bytes, as an LZ4 block
 //! 16 zeros
 //! ```
-//! Numbers are little-endian. Pieces are short: where one frame is read, a whole piece is unpacked.
+//! Numbers are little-endian. Pieces are short because reading one frame unpacks a whole piece.
 
 use crate::descriptor::HEADER_PAGE_LENGTH;
 use gapless_wire::checksum::crc32c;
@@ -19,7 +19,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
 const PIECE_LENGTH: usize = 64 << 10;
-/// Pieces that were written before have this length.
+/// Length of pieces written by older versions.
 const PIECE_LENGTH_MAX: usize = 1 << 20;
 const PIECE_HEAD_LENGTH: usize = 16;
 
@@ -27,7 +27,7 @@ fn damaged(reason: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, reason.into())
 }
 
-/// Writes the first `length` bytes of a segment.
+/// Compresses the first `length` bytes of a segment.
 pub(crate) fn compress(segment: &File, length: u64, out: &mut impl Write) -> io::Result<()> {
     let mut piece = vec![0; PIECE_LENGTH];
     segment.read_exact_at(&mut piece[..HEADER_PAGE_LENGTH], 0)?;
@@ -49,12 +49,12 @@ pub(crate) fn compress(segment: &File, length: u64, out: &mut impl Write) -> io:
     out.write_all(&[0; PIECE_HEAD_LENGTH])
 }
 
-/// Where a part of a segment stands in the file.
+/// Position of a compressed piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// In the segment.
+    /// Position in the segment.
     pub(crate) position: u64,
-    /// In the file, its head.
+    /// Position of its head in the file.
     pub(crate) stored_at: u64,
     length: u32,
     stored_length: u32,
@@ -62,15 +62,15 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// Behind its last byte in the segment.
+    /// Returns the position after its last byte in the segment.
     pub(crate) const fn end(&self) -> u64 {
         self.position + self.length as u64
     }
 
-    /// Its bytes.
+    /// Returns its bytes, uncompressed.
     ///
     /// # Errors
-    /// Those of the file; bytes that are none.
+    /// Of the file; or the bytes do not decompress.
     pub(crate) fn unpack(&self, stored: &File) -> io::Result<Vec<u8>> {
         let (mut compressed, mut piece) = (vec![0; self.stored_length as usize], vec![0; self.length as usize]);
         stored.read_exact_at(&mut compressed, self.stored_at + PIECE_HEAD_LENGTH as u64)?;
@@ -85,10 +85,10 @@ impl Piece {
     }
 }
 
-/// The pieces of a segment, one behind the other; the first one begins behind the header page.
+/// Lists the pieces of a segment in order. The first one begins after the header page.
 ///
 /// # Errors
-/// Those of the file; a head that is none.
+/// Of the file; or an invalid head.
 pub(crate) fn pieces_of(stored: &File) -> io::Result<Vec<Piece>> {
     let (mut position, mut stored_at) = (HEADER_PAGE_LENGTH as u64, HEADER_PAGE_LENGTH as u64);
     let (mut pieces, stored_length_max) = (Vec::new(), get_maximum_output_size(PIECE_LENGTH_MAX));
@@ -110,17 +110,17 @@ pub(crate) fn pieces_of(stored: &File) -> io::Result<Vec<Piece>> {
     }
 }
 
-/// The header page, which is not compressed.
+/// Reads the header page, which is not compressed.
 pub(crate) fn header_page_of(stored: &File) -> io::Result<Vec<u8>> {
     let mut page = vec![0; HEADER_PAGE_LENGTH];
     stored.read_exact_at(&mut page, 0)?;
     Ok(page)
 }
 
-/// Hands the bytes of a segment to `take`, a piece after the other; how many there were.
+/// Passes the bytes of a segment to `take`, piece by piece; returns their number.
 ///
 /// # Errors
-/// Those of `take` and of the file; bytes that are none.
+/// Of `take` and of the file; or bytes that do not decompress.
 pub(crate) fn decompress(stored: &File, mut take: impl FnMut(u64, &[u8]) -> io::Result<()>) -> io::Result<u64> {
     take(0, &header_page_of(stored)?)?;
     let pieces = pieces_of(stored)?;
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_segment_is_read_as_it_was_and_damage_is_an_error() {
+    fn damaged_compression_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("segment");
         let bytes: Vec<u8> = (0..(4 * PIECE_LENGTH + 5_000) as u32).map(|at| (at / 7) as u8).collect();
@@ -159,7 +159,7 @@ mod tests {
         for at in (HEADER_PAGE_LENGTH..stored.len() - 4).step_by(997) {
             let mut other = stored.clone();
             other[at] ^= 1;
-            // The last bytes of a piece's head say nothing.
+            // The last bytes of a piece's head are unused.
             assert!(read(&other).is_ok_and(|read| read == bytes) || read(&other).is_err(), "byte {at}");
             assert!(read(&stored[..at]).is_err(), "cut at {at}");
         }

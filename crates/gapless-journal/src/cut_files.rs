@@ -1,8 +1,8 @@
-//! Files of bytes that recovery cuts from a journal: they are kept under another name beside it: `SEGMENT.cut-1`,
-//! `SEGMENT.cut-2` ….
+//! Files for bytes that recovery removes from a journal. They are kept next to it as `SEGMENT.cut-1`, `SEGMENT.cut-2`
+//! ….
 //!
-//! Of a segment that goes as a whole that is the file itself; of one that stays, a file with the bytes that were cut at
-//! their old positions and a hole before them. Nothing here ever deletes one: that is for the operator.
+//! A segment removed as a whole is renamed. For a segment that stays, the file has the removed bytes at their old
+//! positions, with a hole before them. Only the operator deletes these files.
 
 use gapless_agent::checked_file;
 use std::fs::File;
@@ -13,13 +13,13 @@ use crate::descriptor::{CUT_INFIX, segment_name};
 use crate::disk::sync_directory;
 use crate::error::JournalError;
 
-/// The first free name for bytes that are cut from the segment with this first sequence.
+/// Returns the first free name for bytes removed from the segment with this first sequence.
 fn free_name(directory: &Path, first_sequence: u64) -> PathBuf {
     let name = |number: u64| directory.join(format!("{}{CUT_INFIX}{number}", segment_name(first_sequence)));
     (1..).map(name).find(|path| !path.exists()).expect("a directory has fewer files")
 }
 
-/// Takes the segment at `path` out of the journal.
+/// Removes the segment at `path` from the journal by renaming it.
 pub(crate) fn take_out(directory: &Path, path: &Path, first_sequence: u64) -> Result<PathBuf, JournalError> {
     let cut = free_name(directory, first_sequence);
     checked_file::rename(path, &cut).map_err(|error| JournalError::io("rename", path, error))?;
@@ -27,7 +27,7 @@ pub(crate) fn take_out(directory: &Path, path: &Path, first_sequence: u64) -> Re
     Ok(cut)
 }
 
-/// Copies what stands at `from..to` of a segment that stays.
+/// Copies the range `from..to` of a segment that stays.
 pub(crate) fn copy_tail(
     directory: &Path,
     segment: &File,
@@ -48,7 +48,7 @@ pub(crate) fn copy_tail(
         file.sync_all()
     };
     copy().map_err(|error| {
-        // Half a copy says nothing; its source is still in its place.
+        // A partial copy is useless; its source is still in place.
         let _removed = checked_file::remove(&cut);
         JournalError::io("copy what is cut into", &cut, error)
     })?;
@@ -56,8 +56,8 @@ pub(crate) fn copy_tail(
     Ok(cut)
 }
 
-/// The length of the files on the device, in bytes. One that is gone takes nothing.
+/// Returns the space used by the files on the device, bytes. A missing file counts as 0.
 pub(crate) fn bytes_on_device(cuts: &[PathBuf]) -> u64 {
-    // The unit of `blocks` is always 512 bytes.
+    // `blocks` is always in units of 512 bytes.
     cuts.iter().filter_map(|path| std::fs::metadata(path).ok()).map(|metadata| metadata.blocks() * 512).sum()
 }

@@ -1,8 +1,8 @@
-//! Deletion: the segments before a sequence go because somebody has asked for it, whatever retention says.
+//! Deletion: removes the segments before a requested sequence, independently of retention.
 //!
-//! A step of the helper thread. A segment goes when a snapshot covers it. What of it is archived goes, too: first the file in the archive, then the
-//! stub, so that a deletion that was killed goes on. While the archive cannot be
-//! reached, holds another file in its place, or somebody archives, it waits.
+//! A step of the helper thread. A segment can be deleted once a snapshot covers it. Its archived copy is deleted too:
+//! first the file in the archive, then the stub, so that an interrupted deletion continues. The step waits while the
+//! archive is unreachable, has another file in its place, or an archiving runs.
 //!
 //! ```text
 //! history ─▶ segment ─▶ file in the archive ─▶ stub ─▶ sync of the folder ─▶ the next segment
@@ -24,13 +24,13 @@ use crate::retention::remove_if_there;
 use crate::shared_journal::{SegmentMaintenance, SharedJournal};
 
 impl SharedJournal {
-    /// Whether something is to be deleted that is still there.
+    /// Tells whether a requested deletion is unfinished.
     pub(crate) fn is_to_delete(&self) -> bool {
         // Acquire: pairs with the release of `SegmentPreparer::delete_before`.
         self.delete_before.load(Ordering::Acquire) > self.first_sequence.load(Ordering::Acquire)
     }
 
-    /// Deletes the oldest segment if that was asked for and it may go; `true` if it went.
+    /// Deletes the oldest segment if that is requested and allowed; returns `true` if it did.
     pub(crate) fn delete_step(&self, maintenance: &mut SegmentMaintenance) -> Result<bool, JournalError> {
         if !self.is_to_delete() {
             return Ok(false);
@@ -42,7 +42,8 @@ impl SharedJournal {
             let list = self.segment_list();
             let (Some(oldest), Some(next)) = (list.entries.front(), list.entries.get(1)) else { return Ok(false) };
             let next = next.first_sequence;
-            // A journal with records of consensus is a member's, whose segments only its own snapshots let go.
+            // Consensus records show that the journal is a member's; only the member's own snapshots release its
+            // segments.
             let holds_records = list.entries.iter().any(|entry| entry.segment_records != SegmentRecords::Nothing);
             if next > before || next - 1 > snapshot_sequence || holds_records {
                 return Ok(false);
@@ -61,7 +62,7 @@ impl SharedJournal {
         remove_if_there(&self.segment_path(first_sequence))?;
         crash_point("deletion_after_segment");
         if let Some(stub) = stub {
-            // It may be on a place that cannot be written now.
+            // The archive may be read-only at present.
             if let Err(error) = stub.remove_segment() {
                 waits(maintenance, first_sequence, &error);
                 return Ok(false);
@@ -74,7 +75,7 @@ impl SharedJournal {
         Ok(true)
     }
 
-    /// Keeps others from archiving meanwhile, and finds the segment in its archive, if it lies in one.
+    /// Takes the lock of archiving, and finds the segment in its archive if it was moved there.
     fn reach(&self, first: u64, last: u64) -> Result<(DirectoryLock, Option<Stub>), JournalError> {
         let directory = &self.options.directory;
         let lock = DirectoryLock::take_named(directory, ARCHIVE_LOCK_NAME)?;
@@ -90,10 +91,10 @@ impl SharedJournal {
     }
 }
 
-/// What is archived of a segment. A stub is believed only where it names a file that is the segment.
+/// Archived copy of a segment. A stub is trusted only if it names a file that is the segment.
 struct Stub {
     archived: Archived,
-    /// The segment and its folder; `None` where a deletion was killed after it had removed the segment.
+    /// The segment and its folder; `None` if an interrupted deletion has removed the segment already.
     segment: Option<(Folder, File)>,
 }
 
@@ -109,7 +110,7 @@ impl Stub {
     }
 }
 
-/// Says once why a segment stays for now.
+/// Logs once why a segment stays for now.
 #[cold]
 fn waits(maintenance: &mut SegmentMaintenance, first_sequence: u64, error: &JournalError) {
     let reason = error.to_string();

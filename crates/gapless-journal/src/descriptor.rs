@@ -1,15 +1,15 @@
-//! The layout of a segment file: every offset, mark and name, in one place.
+//! Layout of a segment file: every offset, mark and name, in one place.
 //!
-//! Every module of this crate calls it. It never touches a file.
+//! Used by every module of this crate. It never touches a file.
 //!
-//! A segment is one preallocated file: a header page, the sparse index, and frames as they stand in
-//! the window (see `gapless_wire::descriptor`), each at a multiple of 8 bytes, without gaps, followed
-//! by zeros. Positions are byte offsets in the file. All fields are little-endian.
+//! A segment is one preallocated file: a header page, the sparse index, and frames in the format of the window (see
+//! `gapless_wire::descriptor`). Each frame is at a multiple of 8 bytes, without gaps, and zeros follow the last.
+//! Positions are byte offsets in the file. All fields are little-endian.
 //!
-//! Records of consensus stand among the frames (decision 35). The synced mark's second value is not 0 where they were
-//! synced with it: everything before that position of its segment, and in every segment before it, is on the device. The
-//! records mark is there in a segment that holds records; its first value is 0 without a checkpoint among them. In a
-//! journal without records neither is ever written.
+//! Consensus records are stored among the frames (decision 35). If they were synced, the synced mark's second value is
+//! not 0: everything before that position of its segment, and in every older segment, is on the device. A segment with
+//! records has a records mark, whose first value is 0 without a checkpoint among them. A journal without records has
+//! neither.
 //!
 //! ```text
 //!  offset
@@ -56,94 +56,84 @@
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields;
 
-/// The first eight bytes of every segment.
+/// First eight bytes of every segment.
 pub const MAGIC: [u8; 8] = *b"GAPLSEGM";
-/// The version of this layout.
+/// Version of this layout.
 pub const VERSION: u32 = 1;
-/// Length of the header page in bytes.
 pub const HEADER_PAGE_LENGTH: usize = 4096;
-/// Length of the fixed header in bytes, its checksum included.
+/// Length of the fixed header in bytes, with its checksum.
 pub const FIXED_LENGTH: usize = 128;
-/// Offset of the fixed header's checksum.
 pub const FIXED_CRC_OFFSET: usize = 124;
-/// Offset of the boot mark.
 pub const BOOT_MARK_OFFSET: usize = 512;
-/// Offset of the opened mark.
 pub const OPENED_MARK_OFFSET: usize = 1024;
-/// Offset of the journaled mark.
 pub const JOURNALED_MARK_OFFSET: usize = 1536;
-/// Offset of the synced mark.
 pub const SYNCED_MARK_OFFSET: usize = 2048;
-/// Offset of the mark that a failed fdatasync leaves.
+/// Offset of the mark left by a failed fdatasync.
 pub const FAILED_MARK_OFFSET: usize = 2560;
-/// Offset of the mark that says where records of consensus are.
+/// Offset of the mark for the positions of consensus records.
 pub const RECORDS_MARK_OFFSET: usize = 3072;
-/// Offset of the mark that holds the time stamps of the frame before the first and, once the segment is sealed, of the
-/// last: by these two neighbours know each other. 0 stands for one that is not known.
+/// Offset of the mark with the time stamps of the frame before the first, and, in a sealed segment, of the last frame.
+/// Neighbouring segments must agree on them. 0 means unknown.
 pub const TIMES_MARK_OFFSET: usize = 3584;
 /// Words of 8 bytes in a mark.
 pub const MARK_WORDS: usize = 8;
-/// Set in the journaled mark's position (a multiple of 8) when the segment takes no more frames.
+/// Flag in the journaled mark's position (a multiple of 8) of a segment that takes no more frames.
 pub const SEALED_BIT: u64 = 1;
-/// Offset of the index.
 pub const INDEX_OFFSET: usize = HEADER_PAGE_LENGTH;
-/// One index entry stands for this many bytes of frames.
+/// Bytes of frames per index entry.
 pub const INDEX_STRIDE: usize = 64 * 1024;
-/// Length of an index entry in bytes.
 pub const INDEX_ENTRY_LENGTH: usize = 16;
-/// Files and their areas are multiples of this.
+/// Alignment of files and their areas, bytes.
 pub const PAGE_LENGTH: usize = 4096;
 
-/// How the name of a segment ends.
+/// Suffix of a segment's name.
 pub const SEGMENT_SUFFIX: &str = ".segment";
-/// How the name of a segment begins that has not got its final name yet.
+/// Prefix of a segment's name before it gets its final one.
 pub const PREPARED_PREFIX: &str = "prepared-";
-/// The name of the lock file.
+/// Name of the lock file.
 pub const LOCK_NAME: &str = "lock";
 
-/// How the name of a segment's stub ends, whose frames lie in an archive; see `archived`.
+/// Suffix of the stub's name of an archived segment; see `archived`.
 pub const ARCHIVED_SUFFIX: &str = ".archived";
-/// The name of the lock of who archives.
+/// Name of the lock file of archiving.
 pub const ARCHIVE_LOCK_NAME: &str = "archive-lock";
 
-/// The name of the file that says which segments must be there; see `history`.
+/// Name of the file that lists which segments must exist; see `history`.
 pub const HISTORY_NAME: &str = "history";
-/// Stands in the name of a file of bytes that were cut from a journal, before a number: the name of the segment stands
-/// before it.
+/// Infix in the name of a file with bytes removed from a journal, between the segment's name and a number.
 pub const CUT_INFIX: &str = ".cut-";
 
-/// The fields of a fixed header.
+/// Fields of a fixed header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedHeader {
-    /// The stream whose frames these are.
+    /// Stream of the frames.
     pub stream_id: u128,
-    /// Drawn when the directory was created.
+    /// Random value drawn when the directory was created.
     pub incarnation: u64,
-    /// Counts the directory's segments from 1.
+    /// Number of the segment in the directory, from 1.
     pub number: u64,
-    /// Length of the whole file in bytes.
+    /// Length of the whole file, bytes.
     pub segment_length: u64,
-    /// Where frames begin.
+    /// Offset of the first frame.
     pub frames_offset: u64,
-    /// The longest frame of the stream in bytes.
+    /// Longest frame of the stream, bytes.
     pub frame_length_max: u32,
 }
 
-/// Why a page is not a fixed header.
+/// Defect of a fixed header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FixedFault {
     /// The first bytes are not [`MAGIC`].
     Magic,
-    /// The checksum is not that of the bytes.
+    /// The checksum does not match.
     Checksum,
-    /// Another layout.
+    /// Unknown layout version.
     Version(u32),
     /// A length or an offset that no writer writes.
     Lengths,
 }
 
 impl FixedHeader {
-    /// The bytes of the header.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; FIXED_LENGTH] {
         let mut bytes = [0; FIXED_LENGTH];
@@ -162,11 +152,11 @@ impl FixedHeader {
         bytes
     }
 
-    /// Reads and checks a header.
+    /// Decodes and checks a header.
     ///
     /// # Errors
-    /// The fault of the header. The version is looked at before the checksum, because another version may keep its
-    /// checksum elsewhere.
+    /// Defect of the header. The version is checked before the checksum, because another version may keep its checksum
+    /// elsewhere.
     pub fn from_bytes(bytes: &[u8; FIXED_LENGTH]) -> Result<Self, FixedFault> {
         let (u32_at, u64_at) = (|at| fields::u32_at(bytes, at), |at| fields::u64_at(bytes, at));
         if bytes[..8] != MAGIC {
@@ -174,7 +164,7 @@ impl FixedHeader {
         }
         let sum_is_right = u32_at(FIXED_CRC_OFFSET) == crc32c(&bytes[..FIXED_CRC_OFFSET]);
         if u32_at(8) != VERSION {
-            // One flipped bit must not look like a foreign version.
+            // A flipped bit must not look like a foreign version.
             let mut as_ours = *bytes;
             as_ours[8..12].copy_from_slice(&VERSION.to_le_bytes());
             let is_damage = u32_at(FIXED_CRC_OFFSET) == crc32c(&as_ours[..FIXED_CRC_OFFSET]);
@@ -203,52 +193,52 @@ impl FixedHeader {
     }
 }
 
-/// The longest segment, in bytes: 1 TiB.
+/// Longest segment, bytes: 1 TiB.
 pub const SEGMENT_LENGTH_MAX: u64 = 1 << 40;
 
-/// How many index entries a segment of `segment_length` bytes has.
+/// Returns the number of index entries in a segment of `segment_length` bytes.
 #[must_use]
 pub const fn index_entries(segment_length: u64) -> usize {
     (segment_length as usize).div_ceil(INDEX_STRIDE)
 }
 
-/// Where frames begin in a segment of `segment_length` bytes.
+/// Returns the offset of the first frame in a segment of `segment_length` bytes.
 #[must_use]
 pub const fn frames_offset(segment_length: u64) -> u64 {
     let index_length = index_entries(segment_length) * INDEX_ENTRY_LENGTH;
     (INDEX_OFFSET + index_length.next_multiple_of(PAGE_LENGTH)) as u64
 }
 
-/// The name of the segment whose first frame has this sequence.
+/// Returns the name of the segment with this first sequence.
 #[must_use]
 pub fn segment_name(first_sequence: u64) -> String {
     format!("{first_sequence:020}{SEGMENT_SUFFIX}")
 }
 
-/// The name of the stub of an archived segment whose first frame has this sequence.
+/// Returns the name of the stub of an archived segment with this first sequence.
 #[must_use]
 pub fn archived_name(first_sequence: u64) -> String {
     format!("{first_sequence:020}{ARCHIVED_SUFFIX}")
 }
 
-/// The name of a segment that is made ahead of need, before its first sequence is known.
+/// Returns the name of a segment that is prepared before its first sequence is known.
 #[must_use]
 pub fn prepared_name(number: u64) -> String {
     format!("{PREPARED_PREFIX}{number:020}{SEGMENT_SUFFIX}")
 }
 
-/// The parts of a file's name.
+/// Parsed name of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameMeaning {
-    /// A segment with this first sequence.
+    /// Segment with this first sequence.
     Segment(u64),
-    /// A segment made ahead of need, with this number.
+    /// Prepared segment with this number.
     Prepared(u64),
-    /// The stub of an archived segment with this first sequence.
+    /// Stub of an archived segment with this first sequence.
     Archived(u64),
 }
 
-/// Reads a file's name; `None` for a file that is not a segment of ours.
+/// Parses a file's name; `None` if it is not a segment's.
 #[must_use]
 pub fn meaning_of_name(name: &str) -> Option<NameMeaning> {
     let number = |digits: &str| {
@@ -265,7 +255,7 @@ pub fn meaning_of_name(name: &str) -> Option<NameMeaning> {
     }
 }
 
-/// Whether this is the name of something that was cut from a journal.
+/// Tells whether this is the name of a file with bytes removed from a journal.
 #[must_use]
 pub fn is_cut_name(name: &str) -> bool {
     name.rsplit_once(CUT_INFIX).is_some_and(|(segment, number)| {
@@ -289,12 +279,12 @@ mod tests {
     }
 
     #[test]
-    fn a_header_reads_back() {
+    fn header_survives_a_round_trip() {
         assert_eq!(FixedHeader::from_bytes(&header().to_bytes()), Ok(header()));
     }
 
     #[test]
-    fn every_flipped_bit_of_a_header_is_noticed() {
+    fn every_flipped_header_bit_is_detected() {
         let bytes = header().to_bytes();
         for bit in 0..FIXED_LENGTH * 8 {
             let mut flipped = bytes;
@@ -305,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_named() {
+    fn unknown_version_is_reported() {
         let mut bytes = header().to_bytes();
         bytes[8..12].copy_from_slice(&9u32.to_le_bytes());
         let sum = crc32c(&bytes[..FIXED_CRC_OFFSET]);
@@ -314,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn names_read_back_and_foreign_names_are_left_alone() {
+    fn foreign_names_are_ignored() {
         assert_eq!(meaning_of_name(&segment_name(u64::MAX)), Some(NameMeaning::Segment(u64::MAX)));
         assert_eq!(meaning_of_name(&prepared_name(7)), Some(NameMeaning::Prepared(7)));
         assert_eq!(meaning_of_name(&archived_name(7)), Some(NameMeaning::Archived(7)));
@@ -324,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_index_fits_before_the_frames() {
+    fn index_fits_before_the_frames() {
         for length in [8192, 1 << 16, 1 << 20, 1 << 28, 1 << 30] {
             let offset = frames_offset(length) as usize;
             assert!(offset.is_multiple_of(PAGE_LENGTH));

@@ -1,7 +1,6 @@
 //! The journal's directory: its lock, and the survey of its segments.
 //!
-//! Recovery and the reader both begin with a survey, which checks that the segments belong together.
-//! It changes nothing.
+//! Recovery and the reader start with a survey, which checks that the segments belong together. It changes nothing.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -22,13 +21,12 @@ use crate::mapping::Mapping;
 use crate::mark::{self, MarkValue};
 use crate::records::SegmentRecords;
 
-/// Time that the holder of a lock may need to die.
+/// Time limit for the exit of a killed lock holder.
 const DYING_MAX: Duration = Duration::from_secs(3);
 const DYING_PAUSE: Duration = Duration::from_millis(20);
 
-/// The lock of a directory; let go by the kernel when the process dies, however it dies. An open [`crate::Journal`] holds
-/// that of its own; taken by itself it keeps others from opening one, while its directory is replaced, or from a directory
-/// in which a journal is one thing among others.
+/// Lock of a directory, released by the kernel however the process ends. An open [`crate::Journal`] holds its own.
+/// Taken alone it prevents opening the journal, for instance while its directory is replaced.
 #[derive(Debug)]
 pub struct DirectoryLock {
     file: File,
@@ -38,7 +36,7 @@ pub struct DirectoryLock {
 /// Device and inode.
 type FileIdentity = (u64, u64);
 
-/// The locks that this process holds: for those nobody waits.
+/// Locks held by this process; taking one of them again fails at once.
 fn held() -> MutexGuard<'static, Vec<FileIdentity>> {
     static HELD: Mutex<Vec<FileIdentity>> = Mutex::new(Vec::new());
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
@@ -52,21 +50,21 @@ impl Drop for DirectoryLock {
 }
 
 impl DirectoryLock {
-    /// Takes the lock or names its holder. One that was killed keeps it until the kernel has taken its memory apart, so another
-    /// process is waited for, 3 s at most.
+    /// Takes the lock, or names its holder. A killed process holds it until the kernel has freed its memory, so this
+    /// waits up to 3 s for another process.
     ///
     /// # Errors
-    /// [`JournalError::Locked`], or a directory that is not there or not writable.
+    /// [`JournalError::Locked`], or the directory is missing or not writable.
     pub fn take(directory: &Path) -> Result<Self, JournalError> {
         Self::take_named(directory, d::LOCK_NAME)
     }
 
-    /// As [`DirectoryLock::take`], of another file in it.
+    /// Takes the lock on another file of the directory.
     pub(crate) fn take_named(directory: &Path, name: &str) -> Result<Self, JournalError> {
         let path = directory.join(name);
         let until = Instant::now() + DYING_MAX;
         let mut file = loop {
-            // The name of its holder is written there: not into a file that a link leads to, and nobody waits for a pipe.
+            // The holder writes its name there, so a link must not be followed, and a pipe must not block.
             let opened = checked_file::open_or_create(&path, 0o600);
             let file = opened.map_err(|error| JournalError::io("create", &path, error))?;
             let identity = identity(&file, &path)?;
@@ -76,7 +74,7 @@ impl DirectoryLock {
             match (is_taken, is_there) {
                 (true, true) if found.is_ok_and(|found| found.nlink() > 1) => break apart(&path)?,
                 (true, true) => break file,
-                // It was replaced meanwhile.
+                // The file was replaced meanwhile.
                 (true, false) => {}
                 (false, _) if held().contains(&identity) || Instant::now() >= until => {
                     return Err(JournalError::Locked { directory: directory.to_owned(), holder: holder(file) });
@@ -101,18 +99,18 @@ fn identity(file: &File, path: &Path) -> Result<FileIdentity, JournalError> {
     Ok((found.dev(), found.ino()))
 }
 
-/// A lock file that is also in another directory, as `cp -al` makes it, is replaced by one of this directory, locked. Whoever does
-/// that has the lock of the old one.
+/// Replaces a lock file shared with another directory, as `cp -al` creates it, by a locked one of this directory. The
+/// caller holds the lock of the old one.
 fn apart(path: &Path) -> Result<File, JournalError> {
     let new = path.with_extension("new");
-    // In the place of one that a process has left when it died here.
+    // Replaces one left by a process that died here.
     let file = checked_file::create(&new, 0o600).map_err(|error| JournalError::io("create", &new, error))?;
     file_lock::try_lock(&file).map_err(|error| JournalError::io("lock", &new, error))?;
     checked_file::rename(&new, path).map_err(|error| JournalError::io("rename", &new, error))?;
     Ok(file)
 }
 
-/// What the holder has written, and what else it may be.
+/// Returns the holder's name, with a hint for a lock file that is shared by a hard link.
 fn holder(mut file: File) -> String {
     let holder = holder_in(&mut file);
     match file.metadata() {
@@ -123,69 +121,70 @@ fn holder(mut file: File) -> String {
     }
 }
 
-/// One segment as the survey found it.
+/// A segment found by the survey.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
     pub(crate) path: PathBuf,
-    /// Whether it has its final name.
+    /// Set once it has its final name.
     pub(crate) has_final_name: bool,
     pub(crate) file_length: u64,
     pub(crate) header: FixedHeader,
     pub(crate) first_sequence: u64,
     pub(crate) opened_ns: u64,
-    /// `None` if both slots are damaged, as for the two marks below.
+    /// `None` if both slots are damaged, like the two marks below.
     pub(crate) boot: Option<Option<BootId>>,
     pub(crate) journaled: Option<MarkValue>,
-    /// Where in the file the slot of the journaled mark lies that is damaged, while the other is whole.
+    /// Position of the damaged slot of the journaled mark, if the other is whole.
     pub(crate) damaged_slot_position: Option<u64>,
     pub(crate) synced: Option<MarkValue>,
     pub(crate) sync_failed: bool,
     pub(crate) segment_records: SegmentRecords,
-    /// The time stamps of the frame before the first and of the last, 0 where they are not known.
+    /// Time stamps of the frame before the first and of the last frame; 0 if unknown.
     pub(crate) times_ns: (u64, u64),
-    /// Where its frames lie, if that is not at `path`, which is its stub then. `file_length` is that of the segment.
+    /// Location of its frames if it is archived; then `path` is its stub. `file_length` is the segment's.
     pub(crate) archived: Option<Arc<Archived>>,
 }
 
 impl Found {
-    /// Whether the segment takes no more frames.
+    /// Tells whether the segment takes no more frames.
     pub(crate) fn is_sealed(&self) -> bool {
         self.journaled.is_some_and(|mark| mark.first & d::SEALED_BIT != 0)
     }
 
-    /// The journaled mark's position, without the sealed bit.
+    /// Returns the journaled mark's position, without the sealed bit.
     pub(crate) fn journaled_position(&self) -> Option<u64> {
         self.journaled.map(|mark| mark.first & !d::SEALED_BIT)
     }
 }
 
-/// The segments of a directory, oldest first, and other files that bear a segment's name.
+/// Segments of a directory, oldest first, and other files with a segment's name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Survey {
     pub(crate) segments: Vec<Found>,
     /// Prepared segments that never took a frame.
     pub(crate) leftovers: Vec<PathBuf>,
-    /// The files of bytes that were cut from the journal.
+    /// Files with bytes removed from the journal.
     pub(crate) cuts: Vec<PathBuf>,
-    /// The contents of the file beside the segments; `None` without one, or where it is damaged.
+    /// Contents of the history file; `None` if missing or damaged.
     pub(crate) history: Option<History>,
     pub(crate) is_history_damaged: bool,
 }
 
 impl Survey {
-    /// The highest sequence that a synced mark vouches for.
+    /// Returns the highest sequence that a synced mark vouches for.
     pub(crate) fn synced_sequence(&self) -> u64 {
         self.segments.iter().filter_map(|found| found.synced).map(|mark| mark.first).max().unwrap_or(0)
     }
 
-    /// The furthest byte up to which a synced mark vouches for all of them: a segment's first sequence, and a position.
+    /// Returns the furthest byte that a synced mark vouches for, records included: a segment's first sequence, and a
+    /// position.
     pub(crate) fn synced_position(&self) -> Option<(u64, u64)> {
         let position = |found: &Found| Some((found.first_sequence, found.synced?.second));
         self.segments.iter().rev().filter_map(position).find(|&(_, position)| position != 0)
     }
 
-    /// Whether all the segments are there that the history names, and whether it is theirs. A writer may change both
-    /// meanwhile, so only the holder of the lock takes the answer as it is.
+    /// Checks that all segments named by the history exist, and that it belongs to them. A running writer may change
+    /// both meanwhile, so only the holder of the lock can rely on the result.
     ///
     /// # Errors
     /// The missing segments, and the files that show it.
@@ -217,7 +216,8 @@ impl Survey {
         Ok(())
     }
 
-    /// Whether a segment seems to be missing before another one, where some are archived: it may have been while they were listed.
+    /// Tells whether a segment seems to be missing in a journal with archived ones: it may have moved while they were
+    /// listed.
     fn has_moved_meanwhile(&self) -> bool {
         let is_gap = |pair: &[Found]| {
             let last = pair[0].journaled.filter(|_| pair[0].is_sealed()).map(|mark| mark.second);
@@ -231,25 +231,25 @@ impl Survey {
             && (begins_late() || self.segments.windows(2).any(is_gap))
     }
 
-    /// Whether the newest segment was written on this boot.
+    /// Tells whether the newest segment was written on this boot.
     pub(crate) fn is_same_boot(&self, boot_id: Option<BootId>) -> bool {
         boot_id.is_some() && self.segments.last().is_some_and(|found| found.boot == Some(boot_id))
     }
 }
 
-/// No journal gets this far; above it sums of sequences could overflow.
+/// Limit of sequences, far above any real journal, so that sums cannot overflow.
 const SEQUENCE_MAX: u64 = u64::MAX / 2;
 
-/// How often a survey begins again because a segment may have been archived meanwhile.
+/// Attempts of a survey when a segment may have been archived meanwhile.
 const MOVED_ATTEMPTS_MAX: usize = 10;
-/// How often a survey begins again when a live writer changes the directory under it.
+/// Attempts of a survey when a live writer changes the directory.
 const SURVEY_ATTEMPTS_MAX: usize = 100;
 
-/// Surveys a directory. `expected_stream` is checked if it is given.
+/// Surveys a directory. Checks `expected_stream` if it is given.
 pub(crate) fn survey(directory: &Path, expected_stream: Option<u128>) -> Result<Survey, JournalError> {
     for attempt in 1..=SURVEY_ATTEMPTS_MAX {
         let Some(survey) = survey_once(directory, expected_stream)? else { continue };
-        // What is missing for good is not this function's to say.
+        // A permanent gap is reported by the callers.
         if attempt >= MOVED_ATTEMPTS_MAX || !survey.has_moved_meanwhile() {
             return Ok(survey);
         }
@@ -258,7 +258,7 @@ pub(crate) fn survey(directory: &Path, expected_stream: Option<u128>) -> Result<
     Err(JournalError::io("survey", directory, changing))
 }
 
-/// `None` when a file went away between its listing and its opening.
+/// Returns `None` if a file disappeared between listing and opening.
 fn survey_once(directory: &Path, expected_stream: Option<u128>) -> Result<Option<Survey>, JournalError> {
     let (history, is_history_damaged) = match history::read(directory) {
         Err(JournalError::HistoryDamaged { .. }) => (None, true),
@@ -286,7 +286,7 @@ fn survey_once(directory: &Path, expected_stream: Option<u128>) -> Result<Option
             Examined::Leftover(path) => survey.leftovers.push(path),
         }
     }
-    // A segment counts before its stub.
+    // A segment takes precedence over its stub.
     let rank = |found: &Found| (found.first_sequence, found.archived.is_some());
     survey.segments.sort_by(|a, b| (rank(a), &a.path).cmp(&(rank(b), &b.path)));
     survey.segments.dedup_by(|later, before| later.archived.is_some() && later.first_sequence == before.first_sequence);
@@ -295,7 +295,8 @@ fn survey_once(directory: &Path, expected_stream: Option<u128>) -> Result<Option
     Ok(Some(survey))
 }
 
-/// The stub of the segment from that sequence on: its header, and where the segment lies; `None` if it has no stub.
+/// Reads the stub of the segment with this first sequence: its header, and the segment's location. `None` without a
+/// stub.
 pub(crate) fn stub_of(directory: &Path, first_sequence: u64) -> Result<Option<(FixedHeader, Archived)>, JournalError> {
     let path = directory.join(d::archived_name(first_sequence));
     let stub = match checked_file::open(&path) {
@@ -320,7 +321,7 @@ fn examine(path: PathBuf, file: &File, meaning: NameMeaning) -> Result<Examined,
     let file_length = file.metadata().map_err(|error| JournalError::io("examine", &path, error))?.len();
     let header = match read_fixed_header(file, file_length) {
         Ok(header) => header,
-        // Died while it was made: its header is written last, and its name stays until it is in use.
+        // A crash during its creation: the header is written last, and a prepared segment has no final name.
         Err(_) if !has_final_name => return Ok(Examined::Leftover(path)),
         Err(fault) => return Err(fault.into_error(path)),
     };
@@ -364,7 +365,7 @@ fn examine(path: PathBuf, file: &File, meaning: NameMeaning) -> Result<Examined,
         first_sequence: opened.first,
         opened_ns: opened.second,
         boot: read(d::BOOT_MARK_OFFSET).map(|mark| BootId::from_words(mark.first, mark.second)),
-        // Its slot from before the segment was opened names no frame.
+        // A slot written before the segment was opened names no frame.
         journaled: read_sequence(d::JOURNALED_MARK_OFFSET, |mark| mark.second)
             .map(|mark| MarkValue { second: mark.second.max(opened.first - 1), ..mark }),
         damaged_slot_position: read(d::JOURNALED_MARK_OFFSET)
@@ -416,7 +417,8 @@ impl HeaderFault {
     }
 }
 
-/// One stream, one incarnation, no sequence twice. The history says whose the journal is; without one, the oldest segment.
+/// Checks that all segments have one stream and one incarnation, and no sequence twice. The history decides whose the
+/// journal is, or else the oldest segment.
 fn check_belonging(survey: &Survey, directory: &Path, expected_stream: Option<u128>) -> Result<(), JournalError> {
     let Survey { segments, history, .. } = survey;
     let by_history = history.map(|history| (history.stream_id, history.incarnation));
@@ -427,7 +429,7 @@ fn check_belonging(survey: &Survey, directory: &Path, expected_stream: Option<u1
         let segment = directory.join(d::HISTORY_NAME);
         return Err(JournalError::ForeignStream { segment, expected: stream, found: named_stream });
     }
-    // While another incarnation takes its place, some have the one before.
+    // During a restore, some segments still have the replaced incarnation.
     let replaced = history.map_or(0, |history| history.replaced);
     let is_ours = |found: &Found| Some(belongs(found)) == by_history || found.header.incarnation == replaced;
     if let (Some((named, _)), true) = (by_history, !segments.iter().any(is_ours))
@@ -457,7 +459,7 @@ fn check_belonging(survey: &Survey, directory: &Path, expected_stream: Option<u1
     Ok(())
 }
 
-/// The stream and the incarnation that a segment names.
+/// Returns stream and incarnation of a segment.
 fn belongs(found: &Found) -> (u128, u64) {
     (found.header.stream_id, found.header.incarnation)
 }
@@ -467,7 +469,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_holder_is_told_who_the_first_is() {
+    fn error_names_the_lock_holder() {
         let directory = tempfile::tempdir().unwrap();
         let lock = DirectoryLock::take(directory.path()).unwrap();
         let refused = DirectoryLock::take(directory.path()).unwrap_err().to_string();
@@ -478,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_in_the_lock_file_is_no_hindrance() {
+    fn garbage_in_lock_file_is_ignored() {
         let directory = tempfile::tempdir().unwrap();
         let rubbish = || std::fs::write(directory.path().join(d::LOCK_NAME), vec![0xff; 100_000]).unwrap();
         rubbish();
@@ -489,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_files_are_left_alone() {
+    fn survey_ignores_foreign_files() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("notes.txt"), "mine").unwrap();
         let survey = survey(directory.path(), None).unwrap();

@@ -1,5 +1,4 @@
-//! [`Disk`]: stands between a journal and its disk, so that a simulation says when the disk is full or fails. A journal
-//! on a machine has none.
+//! [`Disk`]: hook between a journal and its disk, for simulations of full and failing disks. A real journal has none.
 
 use crate::JournalError;
 use gapless_agent::folder::Folder;
@@ -7,32 +6,32 @@ use std::path::Path;
 use std::sync::{LockResult, PoisonError};
 use std::{fmt, io};
 
-/// A request to a disk.
+/// Request to a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskWork {
-    /// Room for a file.
+    /// Allocates space for a file.
     Allocate,
-    /// To take bytes, where there is room for them.
+    /// Writes into allocated space.
     Write,
-    /// To put on the device what it was given.
+    /// Syncs written data to the device.
     Sync,
 }
 
-/// A disk that may refuse.
+/// A disk that may refuse requests.
 pub trait Disk: fmt::Debug + Send + Sync {
-    /// Asked before each work.
+    /// Called before each operation.
     ///
     /// # Errors
-    /// The error that the work ends with, instead of being done.
+    /// The error with which the operation fails, without being executed.
     fn ask(&self, work: DiskWork) -> io::Result<()>;
 }
 
-/// A mutex poisoned by a panic guards values that are whole after each statement, so its content is used all the same.
+/// Ignores a poisoned mutex: its value is consistent after each statement, so a panic does not invalidate it.
 pub(crate) fn unpoisoned<T>(result: LockResult<T>) -> T {
     result.unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Puts a directory's entries on the device.
+/// Syncs a directory's entries to the device.
 pub(crate) fn sync_directory(directory: &Path) -> Result<(), JournalError> {
     let synced = Folder::open(directory).and_then(|folder| folder.sync());
     synced.map_err(|error| JournalError::io("sync the directory", directory, error))

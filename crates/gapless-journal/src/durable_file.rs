@@ -1,15 +1,15 @@
-//! [`FileReplacement`]: a small file's content is replaced as a whole. After a crash at any moment, of the process or of the
+//! [`FileReplacement`]: replaces the whole content of a small file atomically. After a crash of the process or the
 //! machine, the file has its old or its new content.
 //!
 //! ```text
-//! begin        the new content goes into a temporary file, in the same directory
-//! write, sync  and onto the device
-//! put_in_place the temporary file gets the name, and the directory goes onto the device
+//! begin        creates a temporary file in the same directory
+//! write, sync  writes the new content and syncs it to the device
+//! put_in_place renames the temporary file and syncs the directory
 //! ```
 //!
-//! The phases are apart so that a caller's crash points stand between them, with the caller's names: `in_state_write` and
-//! `in_snapshot_write` before the sync, `before_snapshot_rename` before the new name. [`replace_file`] does all of them.
-//! Segments get their names elsewhere: they replace nothing, and their marks decide what of them counts.
+//! The phases are separate so that callers can place their crash points between them: `in_state_write` and
+//! `in_snapshot_write` before the sync, `before_snapshot_rename` before the rename. [`replace_file`] does all of them.
+//! Segments are named elsewhere: they replace no file, and their marks decide which bytes count.
 
 use std::ffi::OsString;
 use std::fs::{File, Metadata, Permissions};
@@ -27,7 +27,7 @@ use crate::options::Environment;
 #[error("its directory cannot be synced: {0}")]
 struct FolderNotSynced(#[source] io::Error);
 
-/// A file with the new content. Dropped before it is put in place, it is removed.
+/// File with the new content. Removed if dropped before it is put in place.
 #[derive(Debug)]
 pub struct FileReplacement {
     folder: Folder,
@@ -40,11 +40,11 @@ pub struct FileReplacement {
 }
 
 impl FileReplacement {
-    /// Makes the file `temporary`, in the place of one that a crash has left there. Both paths are in one directory, whose user gets the
-    /// file where this process may give it away. `mode` are its permissions, from which the process's mask is taken.
+    /// Creates the file `temporary`, replacing one left by a crash. Both paths are in one directory, whose owner gets
+    /// the file if this process may change the owner. `mode` is subject to the umask.
     ///
     /// # Errors
-    /// The file cannot be made.
+    /// The file cannot be created.
     pub fn begin(path: &Path, temporary: PathBuf, mode: u32) -> io::Result<Self> {
         debug_assert_eq!(path.parent(), temporary.parent(), "a name is changed inside one directory");
         let name = |path: &Path| path.file_name().map(ToOwned::to_owned).ok_or(io::ErrorKind::IsADirectory);
@@ -55,10 +55,10 @@ impl FileReplacement {
         Ok(Self { folder, name, temporary, file, environment: None, is_synced: false, is_in_place: false })
     }
 
-    /// The same on a disk that may refuse.
+    /// Like [`FileReplacement::begin`], on a disk that may refuse.
     ///
     /// # Errors
-    /// The disk has no room, or the file cannot be made.
+    /// The disk has no space, or the file cannot be created.
     pub fn begin_on(environment: &Environment, path: &Path, temporary: PathBuf, mode: u32) -> io::Result<Self> {
         environment.ask(DiskWork::Allocate)?;
         let mut replacement = Self::begin(path, temporary, mode)?;
@@ -66,18 +66,18 @@ impl FileReplacement {
         Ok(replacement)
     }
 
-    /// Gives it these permissions in the place of those that it was made with.
+    /// Replaces the file's permissions.
     ///
     /// # Errors
-    /// The system's.
+    /// As of the system.
     pub fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
         self.file.set_permissions(permissions)
     }
 
-    /// Gives it the user and the group of another file.
+    /// Sets user and group to those of another file.
     ///
     /// # Errors
-    /// This process may not.
+    /// The process lacks the permission.
     pub fn give(&self, to: &Metadata) -> io::Result<()> {
         let own = self.file.metadata()?;
         if (own.uid(), own.gid()) == (to.uid(), to.gid()) {
@@ -89,19 +89,19 @@ impl FileReplacement {
         })
     }
 
-    /// Appends what there is of another file.
+    /// Appends the contents of another file.
     ///
     /// # Errors
-    /// The system's.
+    /// As of the system.
     pub fn copy_from(&mut self, mut file: &File) -> io::Result<u64> {
         self.is_synced = false;
         io::copy(&mut file, &mut self.file)
     }
 
-    /// Puts what was written on the device.
+    /// Syncs the written content to the device.
     ///
     /// # Errors
-    /// The device does not take it.
+    /// The sync fails.
     pub fn sync(&mut self) -> io::Result<()> {
         self.environment.as_ref().map_or(Ok(()), |environment| environment.ask(DiskWork::Sync))?;
         self.file.sync_all()?;
@@ -109,14 +109,14 @@ impl FileReplacement {
         Ok(())
     }
 
-    /// Gives the file its name, and puts that on the device. The file comes back, open.
+    /// Renames the file, and syncs the directory. Returns the open file.
     ///
     /// # Errors
-    /// The name cannot be given, or the directory cannot be synced; after the latter the file has the new content, which a
-    /// power failure may take back.
+    /// The rename fails, or the directory cannot be synced. After the latter the file has the new content, which a
+    /// power failure may undo.
     ///
     /// # Panics
-    /// If it was not synced: a power failure would leave a name without a content.
+    /// The content was not synced: a power failure would leave a name without content.
     pub fn put_in_place(mut self) -> io::Result<File> {
         assert!(self.is_synced, "a file is synced before it gets its name");
         let file = self.file.try_clone()?;
@@ -143,26 +143,26 @@ impl Write for FileReplacement {
 impl Drop for FileReplacement {
     fn drop(&mut self) {
         if !self.is_in_place {
-            // The unfinished file is of no use; where it cannot be removed the next attempt writes over it.
+            // If the file cannot be removed, the next attempt overwrites it.
             let _removed = self.folder.remove(&self.temporary);
         }
     }
 }
 
-/// Puts the names in `directory` on the device.
+/// Syncs the names in `directory` to the device.
 ///
 /// # Errors
-/// The system's, with the directory's path.
+/// As of the system, with the directory's path.
 pub fn sync_directory(directory: &Path) -> io::Result<()> {
     Folder::open(directory).and_then(|folder| folder.sync()).map_err(|error| {
         io::Error::new(error.kind(), format!("the directory {} cannot be synced: {error}", directory.display()))
     })
 }
 
-/// Replaces the content of the file at `path` by way of `temporary`, a name in the same directory.
+/// Replaces the content of the file at `path`. `temporary` is a name in the same directory.
 ///
 /// # Errors
-/// A full, failing or read-only disk. The old content stays, unless only the directory could not be synced.
+/// A full, failing or read-only disk. The old content stays, unless only the sync of the directory failed.
 pub fn replace_file(path: &Path, temporary: PathBuf, content: &[u8]) -> io::Result<()> {
     let mut replacement = FileReplacement::begin(path, temporary, 0o600)?;
     replacement.write_all(content)?;
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_has_the_old_or_the_new_content() {
+    fn file_has_old_or_new_content() {
         let directory = tempfile::tempdir().unwrap();
         let (path, temporary) = (directory.path().join("a"), directory.path().join("a.new"));
         replace_file(&path, temporary.clone(), b"old").unwrap();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_refuses_leaves_the_old_content() {
+    fn failed_write_leaves_old_content() {
         #[derive(Debug)]
         struct Refuses(DiskWork);
 

@@ -1,6 +1,6 @@
-//! Decision D7: decides which bytes of the segments that a survey found belong to the journal.
+//! Decides which bytes of the surveyed segments belong to the journal (decision 7).
 //!
-//! Reads and judges; changes nothing. `recovery` acts on the judgement.
+//! It only reads; `recovery` acts on the result.
 
 use std::fs::File;
 
@@ -17,18 +17,18 @@ use crate::records::{SegmentRecords, is_checkpoint};
 use crate::scan::{self, ScanEnd};
 use crate::segment::end_of_nonzero;
 
-/// The mark that is good, and how far it reaches.
+/// The good mark, and the extent for which it vouches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GoodMark {
     pub(crate) name: MarkName,
     pub(crate) sequence: u64,
-    /// Also vouched for: everything before this position of the segment with this first sequence, records included,
-    /// and every segment before it.
+    /// The mark also vouches for everything before this position in the segment with this first sequence, records included,
+    /// and for all older segments.
     pub(crate) position: Option<(u64, u64)>,
 }
 
 impl GoodMark {
-    /// Up to where in `found` every byte must be a frame's or a record's, with any sequence.
+    /// Returns the position in `found` before which every byte must belong to a frame or a record.
     pub(crate) fn must_reach(&self, found: &Found) -> u64 {
         let is_before = |(first_sequence, _)| found.first_sequence < first_sequence;
         let is_all_good =
@@ -41,16 +41,16 @@ impl GoodMark {
     }
 }
 
-/// One segment that belongs to the journal.
+/// A segment that belongs to the journal.
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub(crate) found: Found,
     pub(crate) last_sequence: u64,
     pub(crate) position: usize,
-    /// The index anew, if the segment was scanned: slot, sequence, position.
+    /// Rebuilt index, if the segment was scanned: slot, sequence, position.
     pub(crate) index: Option<Vec<(usize, u64, usize)>>,
     pub(crate) segment_records: SegmentRecords,
-    /// The time stamp of the last frame, of the frame before the first where there is none; 0 if it is not known.
+    /// Time stamp of the last frame, or of the frame before the first in an empty segment; 0 if unknown.
     pub(crate) last_timestamp_ns: u64,
 }
 
@@ -58,28 +58,28 @@ pub(crate) struct Kept {
 #[derive(Clone, Debug)]
 pub(crate) struct Tail {
     pub(crate) reason: FrameFault,
-    /// The position after the last byte that is not zero.
+    /// Position after the last nonzero byte.
     pub(crate) nonzero_end: u64,
     pub(crate) bytes: u64,
     pub(crate) frames: u64,
     pub(crate) records: u64,
 }
 
-/// The judgement.
+/// Result of the evaluation.
 #[derive(Debug)]
 pub(crate) struct Evaluation {
     pub(crate) is_same_boot: bool,
     pub(crate) good: GoodMark,
-    /// At least one; the last becomes the active one.
+    /// At least one segment; the last becomes the active one.
     pub(crate) kept: Vec<Kept>,
-    /// After the cut, oldest first.
+    /// Segments after the end of the journal, oldest first.
     pub(crate) dropped: Vec<Found>,
-    /// `None` if there is nothing to cut.
+    /// `None` if there is nothing to remove.
     pub(crate) tail: Option<Tail>,
     pub(crate) frames_scanned: u64,
 }
 
-/// Judges the segments of `survey`, of which there is at least one. The caller holds the lock.
+/// Evaluates the segments of `survey`, at least one. The caller holds the lock.
 pub(crate) fn evaluate(
     survey: &Survey,
     environment: &Environment,
@@ -88,7 +88,7 @@ pub(crate) fn evaluate(
     let segments = &survey.segments;
     let newest = segments.last().expect("the caller has found a segment");
     if let (Some(_), Some(mark)) = (&newest.archived, newest.journaled) {
-        // What followed it was in use when it was archived.
+        // A segment is archived only after its successor is in use.
         return Err(JournalError::SuccessorMissing { segment: newest.path.clone(), sequence: mark.second + 1 });
     }
     let is_same_boot = survey.is_same_boot(environment.boot_id);
@@ -103,7 +103,7 @@ pub(crate) fn evaluate(
         frames_scanned += judged.frames_scanned;
         kept.push(judged.kept);
         let Some(fault) = judged.fault else { continue };
-        // The last segment that belongs to the journal.
+        // This is the last segment of the journal.
         let dropped = segments[i + 1..].to_vec();
         let last = kept.last().expect("pushed above");
         let tail = tail_behind(last, fault, &dropped)?;
@@ -144,7 +144,7 @@ pub(crate) fn good_mark(survey: &Survey, newest: &Found, is_same_boot: bool) -> 
 
 struct Judged {
     kept: Kept,
-    /// Why the journal ends in this segment; `None` if it goes on in the next.
+    /// Reason for the end of the journal in this segment; `None` if it continues in the next.
     fault: Option<FrameFault>,
     frames_scanned: u64,
 }
@@ -158,26 +158,26 @@ fn judge(
 ) -> Result<Judged, JournalError> {
     let expected_last = next.map(|next| next.first_sequence - 1);
     let may_lose_next = !is_same_boot && next.is_some_and(|next| good.sequence < next.first_sequence);
-    // Up to here every frame of this segment must be there.
+    // Every frame of this segment up to here must exist.
     let must_hold = match expected_last {
         Some(last) => last.min(good.sequence),
         None => good.sequence,
     };
     if let (Some(mark), Some(next), Some(expected_last)) = (found.journaled, next, expected_last) {
-        // Records after the last frame that is vouched for are so only up to its position.
+        // Records after the last vouched frame count only up to the mark's position.
         let has_synced_end =
             found.segment_records == SegmentRecords::Nothing || good.must_reach(found) >= mark.first & !d::SEALED_BIT;
         let is_vouched_for = found.is_sealed() && (is_same_boot || mark.second <= good.sequence && has_synced_end);
         if found.is_sealed() && mark.second > expected_last {
             return Err(duplicate(found, next));
         }
-        // After a power failure a segment may be missing that was never synced, and then so were those after it; they
-        // have no final names yet.
+        // A power failure may lose a segment that was never synced, together with the later ones, which have no final
+        // names yet.
         let must_follow = next.has_final_name || !may_lose_next;
         if found.is_sealed() && mark.second < expected_last && must_follow {
             return Err(gap(found, next, mark.second));
         }
-        // An archived one was read when it went, and is read by those who need it.
+        // An archived segment was read when it was moved; its readers check it again.
         let is_trusted = check == RecoveryCheck::Tail || found.archived.is_some();
         let position = mark.first & !d::SEALED_BIT;
         let is_there = found.file_length >= position;
@@ -202,9 +202,9 @@ fn judge(
     if end.last_sequence < must_hold {
         return Err(corrupt(found, end.position as u64, end.last_sequence + 1, end.fault, good));
     }
-    // Zeros are no fault of their own there, but a mark that is wrong.
+    // Zeros at the end show that the mark is wrong, not that a frame is damaged.
     let is_short = (end.position as u64) < good.must_reach(found) && end.fault != FrameFault::Empty;
-    // Where a writer died in a roll, no mark says where the segment's records end: the bytes after them must be zeros.
+    // After a crash during a roll, no mark has the end of the segment's records: only zeros may follow them.
     let is_unsealed_end = is_same_boot && next.is_some() && !found.is_sealed();
     let is_rubbish = !matches!(end.fault, FrameFault::Empty | FrameFault::EndOfFile { .. });
     if is_short || is_unsealed_end && is_rubbish && expected_last == Some(end.last_sequence) {
@@ -216,7 +216,7 @@ fn judge(
     let is_whole = !found.is_sealed() || end.position as u64 >= found.journaled_position().unwrap_or(0);
     let fault = match (expected_last, next) {
         (Some(expected), Some(next)) if end.last_sequence > expected => return Err(duplicate(found, next)),
-        // Where records are missing after the last frame, the journal ends too.
+        // Missing records after the last frame end the journal too.
         (Some(expected), _) if end.last_sequence == expected && is_whole => None,
         _ => Some(end.fault),
     };
@@ -234,13 +234,13 @@ fn judge(
 
 struct Scanned {
     index: Vec<(usize, u64, usize)>,
-    /// Where the last journaled frame ends, or the last record after it that the journaled mark covers.
+    /// End of the last journaled frame, or of the last record after it that the journaled mark covers.
     at_mark: Option<u64>,
     segment_records: SegmentRecords,
     last_timestamp_ns: u64,
 }
 
-/// Scans a segment's frames as far as they go.
+/// Scans a segment's frames up to the first invalid one.
 fn scan_segment(found: &Found) -> Result<(ScanEnd, Scanned), JournalError> {
     let header = &found.header;
     let frames_offset = header.frames_offset as usize;
@@ -282,7 +282,7 @@ fn scan_segment(found: &Found) -> Result<(ScanEnd, Scanned), JournalError> {
     Ok((end, scanned))
 }
 
-/// The mark must point after the frame that it names.
+/// Checks that the mark points to the end of the frame that it names.
 fn check_mark_position(found: &Found, at_mark: &Option<u64>, good: GoodMark) -> Result<(), JournalError> {
     let expected = good.must_reach(found);
     match *at_mark {
@@ -320,7 +320,7 @@ fn tail_behind(last: &Kept, reason: FrameFault, dropped: &[Found]) -> Result<Opt
     Ok((!is_clean).then_some(tail))
 }
 
-/// Of a segment that is longer than its index.
+/// Tells whether a segment that is longer than its index has one.
 fn has_index(found: &Found) -> Result<bool, JournalError> {
     let mapping = map(found, found.header.frames_offset)?;
     let words = mapping.words(d::INDEX_OFFSET, d::index_entries(found.header.segment_length) * 2);
@@ -331,13 +331,13 @@ fn open(found: &Found) -> Result<File, JournalError> {
     checked_file::open(&found.path).map_err(|error| JournalError::io("open", &found.path, error))
 }
 
-/// Maps what there is of the first `length` bytes.
+/// Maps the existing part of the first `length` bytes.
 fn map(found: &Found, length: u64) -> Result<Mapping, JournalError> {
     let length = length.min(found.file_length) as usize;
     Mapping::read_only(&open(found)?, length).map_err(|error| JournalError::io("map", &found.path, error))
 }
 
-/// Neighbours name the same time stamp for the frame between them.
+/// Checks that neighbours have the same time stamp for the frame between them.
 pub(crate) fn check_times(before: &Kept, after: &Found) -> Result<(), JournalError> {
     let (before_ns, after_ns) = (before.last_timestamp_ns, after.times_ns.0);
     if before.last_sequence + 1 != after.first_sequence || [before_ns, after_ns].contains(&0) || before_ns == after_ns {

@@ -1,14 +1,14 @@
-//! A look at the files that a running journal writes: whether they are still the ones that it opened.
+//! Checks that the files written by a running journal are still those that it opened.
 //!
-//! Nothing that a writer does fails where somebody removes a file that it has open, puts another under its name, or cuts it and
-//! makes it long again: frames would be acknowledged that no start finds. The helper thread looks once a second, and at each
-//! segment that the writer has left; a thread that writes a state or a snapshot above the journal looks before. A loss ends the journal, with
-//! the file's name.
+//! A writer notices no error when another process removes its open file, exchanges it, or truncates and extends it. It
+//! would acknowledge frames that no start finds. So the helper thread checks once a second, and whenever the writer has
+//! left a segment. A thread that writes a state or a snapshot above the journal checks before. A loss ends the journal
+//! with an error that names the file.
 //!
-//! Of the newest segment and the file `history`: the name leads to the open file, which is as long as it was, and its header is
-//! there. Of the segment also that the end of what was journaled at the look before, 64 KiB or a frame, is still what it was. So a
-//! segment that is cut behind that end, and made long again before the next look, is not noticed. Older segments are not looked at: an archiver
-//! moves them, which waits until the segment behind has its name; a reader and the next start check them.
+//! Checked for the newest segment and the history file: the name leads to the open file, the length, and the header.
+//! For the segment also the end of the journaled frames at the last check, 64 KiB or a frame. A segment that is
+//! truncated after that position and extended again before the next check is not detected. Older segments are not
+//! checked: archiving moves them, once their successor has its final name. Readers and the next start check them.
 
 use std::fs::File;
 use std::io;
@@ -22,20 +22,20 @@ use crate::descriptor::{FIXED_LENGTH, FixedHeader, JOURNALED_MARK_OFFSET, SEALED
 use crate::error::{FileLoss, JournalError};
 use crate::segment::Segment;
 
-/// Most bytes of frames that a look remembers for the next one.
+/// Bytes of frames that a check remembers for the next one, at most.
 const KNOWN_LENGTH_MAX: u64 = 64 << 10;
 
-/// Frames that were journaled at the last look.
+/// Frames that were journaled at the last check.
 #[derive(Clone, Debug)]
 pub(crate) struct KnownFrames {
-    /// Their segment.
+    /// Segment of the frames.
     file: Arc<File>,
     from: u64,
     to: u64,
     crc32c: u32,
 }
 
-/// That `path` leads to `file`, if need be over links, and that it has at least `length` bytes.
+/// Checks that `path` leads to `file`, possibly through links, and that it has at least `length` bytes.
 pub(crate) fn check_place(file: &File, path: &Path, length: u64) -> Result<(), JournalError> {
     let failed = |error| JournalError::io("look at", path, error);
     let ours = file.metadata().map_err(failed)?;
@@ -49,7 +49,7 @@ pub(crate) fn check_place(file: &File, path: &Path, length: u64) -> Result<(), J
     loss.map_or(Ok(()), |loss| Err(lost(path, loss)))
 }
 
-/// Whether a name leads to no file, and not only cannot be followed now.
+/// Tells whether a name leads to no file, as opposed to a temporary failure.
 fn leads_nowhere(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let errno = Errno::from_io_error(error);
@@ -60,7 +60,7 @@ pub(crate) fn lost(path: &Path, loss: FileLoss) -> JournalError {
     JournalError::FileLost { path: path.to_owned(), loss }
 }
 
-/// Looks at the segment that takes frames, and gives what the next look can compare with.
+/// Checks the active segment. Returns the frames for the next check to compare.
 pub(crate) fn check_newest(segment: &Segment, known: Option<KnownFrames>) -> Result<Option<KnownFrames>, JournalError> {
     let (file, path) = (&segment.file, segment.path());
     check_place(file, &path, segment.header.segment_length)?;
@@ -70,17 +70,17 @@ pub(crate) fn check_newest(segment: &Segment, known: Option<KnownFrames>) -> Res
         return Err(lost(&path, FileLoss::Overwritten { position: 0 }));
     }
     check_known(file, &path, &known)?;
-    // A writer that moves it all the time may not let it be read: then the next look compares with the same.
+    // The writer may keep moving the mark while it is read; then the next check compares with the same frames.
     let Some(mark) = segment.mark(JOURNALED_MARK_OFFSET) else { return Ok(known) };
     let to = mark.first & !SEALED_BIT;
-    // A frame's header is among them, which is not zero: bytes that were cut have another sum.
+    // The range contains a frame's header, which is not zero, so truncated bytes change the sum.
     let length = KNOWN_LENGTH_MAX.max(segment.header.frame_length_max.into());
     let from = segment.header.frames_offset.max(to.saturating_sub(length));
     let crc32c = sum_of(file, &path, from, to)?;
     Ok(Some(KnownFrames { file: Arc::clone(file), from, to, crc32c }))
 }
 
-/// That the frames that the last look has seen in this segment are what they were.
+/// Checks that the frames remembered from the last check of this segment are unchanged.
 pub(crate) fn check_known(file: &Arc<File>, path: &Path, known: &Option<KnownFrames>) -> Result<(), JournalError> {
     match known.as_ref().filter(|known| Arc::ptr_eq(&known.file, file)) {
         Some(known) if sum_of(file, path, known.from, known.to)? != known.crc32c => {
@@ -96,7 +96,7 @@ fn sum_of(file: &File, path: &Path, from: u64, to: u64) -> Result<u32, JournalEr
     Ok(crc32c(&bytes))
 }
 
-/// Reads by the file and not by the mapping: what is gone is an error and no signal.
+/// Reads from the file, not from the mapping: missing bytes give an error instead of a signal.
 fn read(file: &File, path: &Path, bytes: &mut [u8], position: u64) -> Result<(), JournalError> {
     file.read_exact_at(bytes, position).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => {

@@ -1,4 +1,4 @@
-//! The looks at the files of a running journal: what [`crate::file_check`] finds lost ends it.
+//! Periodic checks of a running journal's files; a loss found by [`crate::file_check`] ends it.
 
 use std::fs::File;
 use std::path::Path;
@@ -10,10 +10,10 @@ use crate::segment::Segment;
 use crate::shared_journal::{SegmentMaintenance, SharedJournal};
 
 impl SharedJournal {
-    /// Looks at the newest segment and the history. What is lost ends the journal.
+    /// Checks the newest segment and the history. A loss ends the journal.
     pub(crate) fn check_files(&self, maintenance: &mut SegmentMaintenance) -> Result<(), JournalError> {
         self.check_poison()?;
-        // The holder of `maintenance` is the only one who renames, cuts and deletes segments.
+        // Only the holder of `maintenance` renames, truncates and deletes segments.
         let active = self.segment_list().active.clone();
         let looked = check_newest(&active, maintenance.known_frames.take()).and_then(|known| {
             maintenance.known_frames = known;
@@ -22,7 +22,7 @@ impl SharedJournal {
         self.ended_by_loss(looked)
     }
 
-    /// Looks for the last time at a segment that the writer has left, `length` bytes long. What is lost ends the journal.
+    /// Checks a segment, `length` bytes long, for the last time after the writer has left it. A loss ends the journal.
     pub(crate) fn check_left(
         &self,
         maintenance: &SegmentMaintenance,
@@ -34,7 +34,7 @@ impl SharedJournal {
         self.ended_by_loss(looked)
     }
 
-    /// Looks whether a segment that takes frames is still under the name that it had when it was prepared.
+    /// Checks that an active segment still has the name under which it was prepared.
     pub(crate) fn check_unnamed(&self, segment: &Segment) -> Result<(), JournalError> {
         self.ended_by_loss(check_place(&segment.file, &segment.path(), segment.header.segment_length))
     }

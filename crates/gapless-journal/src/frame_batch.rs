@@ -1,8 +1,8 @@
-//! A run of checked frames, as replay hands them out.
+//! [`FrameBatch`]: consecutive checked frames, returned by a replay.
 
 use gapless_wire::{Frame, aligned_length};
 
-/// Frames that are checked, one after the other.
+/// Consecutive checked frames.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameBatch<'a> {
     bytes: &'a [u8],
@@ -10,18 +10,18 @@ pub struct FrameBatch<'a> {
 }
 
 impl<'a> FrameBatch<'a> {
-    /// `bytes` are whole frames with their padding, each of which has been checked.
+    /// Wraps `bytes`, whole frames with their padding, each of them checked.
     pub(crate) const fn new(bytes: &'a [u8], first_sequence: u64) -> Self {
         Self { bytes, first_sequence }
     }
 
-    /// The frames with their padding, as they stand in a window.
+    /// Returns the frames with their padding, in the format of a window.
     #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The sequence of the first.
+    /// Returns the sequence of the first frame.
     #[must_use]
     pub const fn first_sequence(&self) -> u64 {
         self.first_sequence

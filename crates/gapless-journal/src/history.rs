@@ -1,12 +1,12 @@
-//! The file `history` beside the segments: which journal this is, and which segments must be there.
+//! The file `history` next to the segments: the journal's identity, and which segments must exist.
 //!
-//! Without it nobody could notice that the newest segment was taken away, or the oldest: the rest is whole. It names
-//! the stream, the incarnation, the first sequence that retention has left and the newest segment with a final name.
-//! Each of these is on the device before anything depends on it: a segment is named here before a frame in it counts as
-//! synced, and a segment is no longer named here before it is deleted or cut.
+//! Without it a missing newest or oldest segment would go unnoticed, because the rest is intact. It has the stream, the
+//! incarnation, the first sequence that retention has kept, and the newest segment with a final name. It is on the
+//! device before anything depends on it: a segment is added before a frame in it counts as synced, and removed before
+//! it is deleted or truncated.
 //!
-//! The file is one page, allocated when it is made, so that a full disk cannot stop a write. It has two slots, written in
-//! turn, so that one is always whole. The holder of the journal's lock writes it, anybody reads it.
+//! The file is one page, allocated at its creation, so that a full disk cannot fail a write. It has two slots, written
+//! in turn, so that one is always intact. The holder of the journal's lock writes it; any process may read it.
 //!
 //! ```text
 //! slot, at 0 and at 2048
@@ -47,12 +47,12 @@ const SLOT_LENGTH: usize = 128;
 const SLOT_OFFSETS: [u64; 2] = [0, 2048];
 const CRC_OFFSET: usize = 124;
 
-/// The contents of the file.
+/// Contents of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct History {
     pub(crate) stream_id: u128,
     pub(crate) incarnation: u64,
-    /// The incarnation whose place this one takes, while that is being done; else 0.
+    /// Incarnation that a restore is replacing; else 0.
     pub(crate) replaced: u64,
     /// The oldest segment must not begin after this sequence.
     pub(crate) first_sequence: u64,
@@ -75,7 +75,7 @@ impl History {
         bytes
     }
 
-    /// The generation and the content of a slot; `None` if it is not whole.
+    /// Decodes generation and contents of a slot; `None` if it is not intact.
     fn from_bytes(bytes: &[u8; SLOT_LENGTH]) -> Option<(u64, Self)> {
         let word = |at: usize| u64_at(bytes, at);
         let is_whole = bytes[..8] == MAGIC && u32_at(bytes, CRC_OFFSET) == crc32c(&bytes[..CRC_OFFSET]);
@@ -100,7 +100,7 @@ pub(crate) struct HistoryFile {
 }
 
 impl HistoryFile {
-    /// Makes the file, or another in its place.
+    /// Creates or replaces the file.
     pub(crate) fn create(directory: &Path, history: History) -> Result<Self, JournalError> {
         let (path, temporary) = (directory.join(HISTORY_NAME), directory.join(format!("{HISTORY_NAME}.new")));
         let failed = |what| {
@@ -115,7 +115,7 @@ impl HistoryFile {
         Ok(Self { file, path, generation: 1, history })
     }
 
-    /// Opens the file; `None` where there is none.
+    /// Opens the file; `None` if it does not exist.
     pub(crate) fn open(directory: &Path) -> Result<Option<Self>, JournalError> {
         let path = directory.join(HISTORY_NAME);
         let file = match open_to_write(&path) {
@@ -131,7 +131,7 @@ impl HistoryFile {
         self.history
     }
 
-    /// That the file is still there and says what it is to say.
+    /// Checks that the file still exists, with the expected contents.
     pub(crate) fn check(&self) -> Result<(), JournalError> {
         check_place(&self.file, &self.path, PAGE_LENGTH as u64)?;
         match read_slots(&self.file, &self.path) {
@@ -143,7 +143,7 @@ impl HistoryFile {
         }
     }
 
-    /// Puts `history` on the device; nothing is written that is there already.
+    /// Writes and syncs `history`, if it differs.
     pub(crate) fn set(&mut self, history: History, environment: &Environment) -> Result<(), JournalError> {
         if history == self.history {
             return Ok(());
@@ -160,7 +160,7 @@ impl HistoryFile {
     }
 }
 
-/// The contents of the file in `directory`; `None` where there is none.
+/// Reads the file in `directory`; `None` if it does not exist.
 pub(crate) fn read(directory: &Path) -> Result<Option<History>, JournalError> {
     let path = directory.join(HISTORY_NAME);
     match checked_file::open(&path) {
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_last_is_read() {
+    fn latest_history_is_read() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(read(directory.path()).unwrap(), None);
         let environment = Environment::default();
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_that_is_torn_leaves_the_one_before() {
+    fn torn_slot_leaves_the_previous_one() {
         let directory = tempfile::tempdir().unwrap();
         let mut file = HistoryFile::create(directory.path(), history(1)).unwrap();
         file.set(history(20), &Environment::default()).unwrap();

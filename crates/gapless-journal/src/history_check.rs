@@ -1,6 +1,6 @@
-//! Whether a file beside a journal, a [`FilePoint`], and the journal come from one history. A state, a snapshot and a journal
-//! know each other by a sequence and the time stamp of its frame: histories that were one once and went on apart give a
-//! sequence two time stamps.
+//! Checks that a journal and a file next to it, a [`FilePoint`], come from one history. A state or a snapshot names a
+//! sequence and the time stamp of its frame. After two histories have diverged, they have different time stamps for a
+//! sequence.
 
 use crate::{FilePoint, PointFault};
 use std::path::PathBuf;
@@ -21,10 +21,11 @@ impl FilePoint {
 }
 
 impl JournalReader {
-    /// Whether the file of `point` and this journal come from one history, as far as the journal still holds what tells.
+    /// Checks that the file of `point` and this journal come from one history, as far as the journal still has the
+    /// evidence.
     ///
     /// # Errors
-    /// [`JournalError::OtherHistory`], and damage on the way to the frame.
+    /// [`JournalError::OtherHistory`], or damage before the frame.
     pub fn check_point(&self, point: &FilePoint) -> Result<(), JournalError> {
         let expected = (self.stream_id(), self.incarnation());
         if let Some(found) = point.identity.filter(|found| *found != expected) {
@@ -41,7 +42,7 @@ impl JournalReader {
         self.check_time(point)
     }
 
-    /// Whether the frame of a point that this journal does not end before has the point's time stamp.
+    /// Checks the time stamp of a point within this journal.
     pub(crate) fn check_time(&self, point: &FilePoint) -> Result<(), JournalError> {
         match (point.timestamp_ns, self.timestamp_of(point.sequence)?) {
             (Some(file_ns), Some((journal_ns, journal))) if file_ns != journal_ns => {
@@ -51,7 +52,7 @@ impl JournalReader {
         }
     }
 
-    /// The time stamp of the frame of `sequence`, and the segment that says so; `None` if the journal does not know any
+    /// Returns the time stamp of frame `sequence`, and the segment that has it; `None` if the journal has neither any
     /// more.
     fn timestamp_of(&self, sequence: u64) -> Result<Option<(u64, PathBuf)>, JournalError> {
         if sequence < self.first_sequence() {
@@ -61,7 +62,7 @@ impl JournalReader {
         }
         let mut replay = match self.replay(sequence) {
             Ok(replay) => replay,
-            // Retention has deleted it since.
+            // Retention has deleted it meanwhile.
             Err(JournalError::NotHeld { first, .. }) if sequence < first => return Ok(None),
             Err(error) => return Err(error),
         };

@@ -1,15 +1,15 @@
-//! The sparse index of a segment: from a sequence to a position near it.
+//! Sparse index of a segment: from a sequence to a nearby position.
 //!
-//! Entries are written by the journal's writer as batches pass, and again by recovery for the frames that it has
-//! scanned. Nothing depends on them: an entry is used only if the frame that it names is there and whole, and without
-//! any the search begins at the segment's first frame.
+//! The writer adds entries as batches pass, and recovery for frames that it has scanned. The index is only a hint: an
+//! entry is used only if the frame that it names is there and valid. Without entries a search begins at the segment's
+//! first frame.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::descriptor::INDEX_STRIDE;
 
-/// The entry for a batch that begins at `position`.
+/// Returns the entry for a batch that begins at `position`.
 #[inline]
 pub(crate) fn slot_of(position: usize, frames_offset: usize) -> usize {
     (position - frames_offset) / INDEX_STRIDE
@@ -19,14 +19,14 @@ pub(crate) fn slot_of(position: usize, frames_offset: usize) -> usize {
 #[inline]
 pub(crate) fn record(words: &[AtomicU64], slot: usize, sequence: u64, position: usize) {
     if let Some([entry_sequence, entry_position]) = words.get(slot * 2..slot * 2 + 2) {
-        // Relaxed: a reader believes an entry only after it has checked the frame there, and frames
-        // are published by the journaled mark.
+        // Relaxed: a reader trusts an entry only after checking the frame there, and frames are published by the
+        // journaled mark.
         entry_sequence.store(sequence.to_le(), Ordering::Relaxed);
         entry_position.store((position as u64).to_le(), Ordering::Relaxed);
     }
 }
 
-/// Takes away the entries of frames at or after `position`.
+/// Removes the entries of frames at or after `position`.
 pub(crate) fn clear_from(words: &[AtomicU64], position: usize) {
     for entry in words.chunks_exact(2) {
         if read(entry).1 >= position as u64 {
@@ -37,27 +37,26 @@ pub(crate) fn clear_from(words: &[AtomicU64], position: usize) {
     }
 }
 
-/// Whether the entry of the first batch is there, without which recovery builds the index anew. Records may stand
-/// before that batch.
+/// Tells whether the first batch has its entry, without which recovery rebuilds the index. Records may precede that
+/// batch.
 pub(crate) fn is_begun(words: &[AtomicU64], first_sequence: u64, frames_offset: usize) -> bool {
     let mut used = words.chunks_exact(2).map(read).filter(|&(sequence, _)| sequence != 0);
     used.next().is_some_and(|(sequence, position)| sequence == first_sequence && position >= frames_offset as u64)
 }
 
-/// Whether there is no entry in a slot that exists.
+/// Tells whether an existing slot is empty.
 pub(crate) fn is_free(words: &[AtomicU64], slot: usize) -> bool {
     words.get(slot * 2..slot * 2 + 2).is_some_and(|entry| read(entry).0 == 0)
 }
 
-/// The entry with the highest sequence that is not above `sequence`, unchecked.
+/// Returns the entry with the highest sequence up to `sequence`, unchecked.
 pub(crate) fn last_entry(words: &[AtomicU64], sequence: u64) -> Option<(u64, usize)> {
     let entries = words.chunks_exact(2).map(read).filter(|&(first, _)| first != 0 && first <= sequence);
     entries.max().map(|(first, position)| (first, position as usize))
 }
 
-/// The nearest position at or before `sequence` that the index knows and whose frame is whole;
-/// `None` if there is none. `frames` is where frames may be read, and `is_frame` looks whether the frame of a sequence
-/// stands at a position.
+/// Returns the nearest indexed position at or before `sequence` with a valid frame. `frames` is the readable range;
+/// `is_frame` checks for the frame of a sequence at a position.
 pub(crate) fn nearest(
     words: &[AtomicU64],
     frames: Range<usize>,
@@ -75,7 +74,7 @@ pub(crate) fn nearest(
     entries.into_iter().rev().find(|&(first, position)| is_frame(first, position))
 }
 
-/// How many entries lead to no frame. Entries after the end of `frames` are not judged.
+/// Counts entries that lead to no frame. Entries after the end of `frames` are not checked.
 pub(crate) fn count_bad(
     words: &[AtomicU64],
     frames: Range<usize>,
@@ -110,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_entry_is_found_and_a_false_one_is_not_believed() {
+    fn false_index_entry_is_skipped() {
         let bytes = frames(1, 8, 64);
         let words = words(&[(1, 0), (3, 256), (6, 256), (5, 512), (4, 3), (7, 1 << 40), (8, 1024)]);
         let is_frame = |first, position: usize| check_frame(&bytes[position..], first, 1376).is_ok();
@@ -122,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_behind_a_cut_go_away() {
+    fn clear_removes_later_entries() {
         let words = words(&[(1, 0), (3, 256), (5, 512)]);
         assert!(is_begun(&words, 1, 0));
         clear_from(&words, 256);

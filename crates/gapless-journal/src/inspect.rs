@@ -1,6 +1,6 @@
-//! Looking at a journal, for `gapless journal info` and `gapless journal verify`.
+//! Inspection of a journal, for `gapless journal info` and `gapless journal verify`.
 //!
-//! Reads only, without the lock, also beside a running writer.
+//! Reads without the lock, also while a writer runs.
 
 use gapless_wire::Frame;
 use std::path::{Path, PathBuf};
@@ -15,138 +15,135 @@ use crate::reader::JournalReader;
 use crate::records::{ReplayStop, SegmentRecords};
 use crate::replay::Replay;
 
-/// One segment, by its header and marks alone.
+/// A segment according to its header and marks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentInfo {
     pub path: PathBuf,
-    /// Counts the segments of the directory from 1, deleted ones included.
+    /// Number of the segment in the directory from 1, counting deleted ones.
     pub number: u64,
-    /// The sequence of its first frame.
+    /// Sequence of its first frame.
     pub first_sequence: u64,
-    /// The last sequence that its journaled mark names; `None` if the mark is damaged.
+    /// Last sequence by its journaled mark; `None` if the mark is damaged.
     pub journaled_sequence: Option<u64>,
-    /// Where in the file the slot of its journaled mark begins that is damaged, while the other one is whole and says what
-    /// stands here; `None` if both are whole.
+    /// Position of the damaged slot of the journaled mark, if the other slot is intact and used here; `None` if both
+    /// are intact.
     pub damaged_slot_position: Option<u64>,
-    /// The last sequence that its synced mark names; `None` if the mark is damaged.
+    /// Last sequence by its synced mark; `None` if the mark is damaged.
     pub synced_sequence: Option<u64>,
-    /// The longest frame that it may hold, bytes.
+    /// Longest frame that it may contain, bytes.
     pub frame_length_max: u32,
-    /// Length of the file in bytes.
+    /// Actual length of the file, bytes.
     pub file_bytes: u64,
-    /// Length that it should have, in bytes.
+    /// Expected length of the file, bytes.
     pub length_bytes: u64,
     /// Bytes of frames and records by its journaled mark.
     pub used_bytes: u64,
-    /// Whether it holds records of consensus, by its records mark.
+    /// Set by the records mark if it has consensus records.
     pub holds_records: bool,
-    /// Where the newest checkpoint among them stands, by the same.
+    /// Position of the newest checkpoint among them, by the same mark.
     pub checkpoint_position: Option<u64>,
-    /// Whether it takes no more frames.
+    /// Set if it takes no more frames.
     pub is_sealed: bool,
-    /// When it took its first frame, ns since the epoch.
+    /// Time of its first frame, ns since the epoch.
     pub opened_ns: u64,
-    /// Whether a sync of it has failed.
+    /// A sync of it has failed.
     pub sync_failed: bool,
-    /// Where its frames lie, if they are archived: then `path` is its stub.
+    /// Location of its frames if they are archived; then `path` is its stub.
     pub archived: Option<PathBuf>,
 }
 
-/// A journal, by the headers and marks of its segments.
+/// A journal according to the headers and marks of its segments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalInfo {
     pub directory: PathBuf,
-    /// The stream whose frames these are.
+    /// Stream of the frames.
     pub stream_id: u128,
-    /// Drawn when the directory was made.
+    /// Random value drawn when the directory was created.
     pub incarnation: u64,
-    /// Whether it was last written on this boot of this machine.
+    /// Set if it was last written on this boot of this machine.
     pub is_same_boot: bool,
-    /// The mark that is good, and the sequence up to which it vouches for every frame.
+    /// Good mark, and the sequence up to which it vouches for every frame.
     pub good_mark: (MarkName, u64),
-    /// The longest frame of the stream in bytes.
+    /// Longest frame of the stream, bytes.
     pub frame_length_max: u32,
     /// Oldest first.
     pub segments: Vec<SegmentInfo>,
     /// Files with a segment's name that were never in use.
     pub leftovers: Vec<PathBuf>,
-    /// Files of bytes that were cut from the journal at starts, and the length of each on the device, in bytes.
+    /// Files with bytes that starts have removed from the journal, and the space used by each, bytes.
     pub cuts: Vec<(PathBuf, u64)>,
 }
 
 impl JournalInfo {
-    /// The first sequence kept.
     #[must_use]
     pub fn first_sequence(&self) -> u64 {
         self.segments.first().map_or(0, |segment| segment.first_sequence)
     }
 
-    /// The last sequence that any journaled mark names; one before the first where there is none.
+    /// Returns the last sequence by any journaled mark; one before the first in an empty journal.
     #[must_use]
     pub fn journaled_sequence(&self) -> u64 {
         self.segments.iter().filter_map(|segment| segment.journaled_sequence).max().unwrap_or(0)
     }
 
-    /// The last sequence that any synced mark names; 0 for none.
+    /// Returns the last sequence by any synced mark; 0 without one.
     #[must_use]
     pub fn synced_sequence(&self) -> u64 {
         self.segments.iter().filter_map(|segment| segment.synced_sequence).max().unwrap_or(0)
     }
 
-    /// The length of the files on the device, in bytes.
+    /// Returns the length of all segment files, bytes.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.file_bytes).sum()
     }
 }
 
-/// The findings of a read of every frame of a journal.
+/// Result of reading every frame of a journal.
 #[derive(Debug)]
 pub struct VerifyReport {
     /// The journal by its headers and marks.
     pub info: JournalInfo,
-    /// How many frames are there and whole.
+    /// Number of intact frames.
     pub frames: u64,
-    /// Their length in bytes, padding included.
+    /// Length of these frames with padding, bytes.
     pub frame_bytes: u64,
-    /// How many records of consensus stand among them.
+    /// Number of consensus records among them.
     pub records: u64,
-    /// Their length in bytes, padding included.
+    /// Length of these records with padding, bytes.
     pub record_bytes: u64,
-    /// Segment and position of the newest checkpoint among them.
+    /// Segment and position of the newest checkpoint.
     pub newest_checkpoint: Option<(PathBuf, u64)>,
-    /// The last sequence that can be replayed without a break from the first; one before the first
-    /// where there is none.
+    /// Last sequence that can be replayed from the first without a gap; one before the first in an empty journal.
     pub last_sequence: u64,
-    /// The errors found, oldest segment first. Empty for a sound journal.
+    /// Errors found, oldest segment first. Empty for a sound journal.
     pub problems: Vec<JournalError>,
-    /// Where the journal ends on this machine although its bytes go on; not an error, because no mark vouches for the
-    /// bytes after it. Opening the journal for writing cuts there.
+    /// End of the journal, if further bytes follow. Not an error: no mark vouches for those bytes, and opening the
+    /// journal for writing removes them.
     pub stop: Option<ReplayStop>,
-    /// Intact frames, and records, after the end of the journal, in bytes that no mark vouches for: opening it for
-    /// writing takes them out. Only on another boot than the one on which it was written.
+    /// Intact frames and records after the end of the journal, for which no mark vouches: opening it for writing
+    /// removes them. Only on another boot than the one that wrote it.
     pub intact_beyond: u64,
-    /// The highest sequence that a mark or a file beside the journal vouches for.
+    /// Highest sequence that a mark or a file next to the journal vouches for.
     pub vouched_sequence: u64,
-    /// Index entries that lead nowhere: slows a search down, and harms nothing.
+    /// Index entries without a frame: they slow down a search, and are otherwise harmless.
     pub bad_index_entries: u64,
 }
 
-/// The verdict of a report.
+/// Verdict of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Everything that was ever there is there, and whole.
+    /// All frames that ever existed are there and intact.
     Whole,
-    /// Something that a mark or another file vouches for is damaged or missing.
+    /// A frame that a mark or another file vouches for is damaged or missing.
     Damaged,
-    /// The vouched part is whole, but after a damaged place there are intact frames that a start would cut.
+    /// The vouched part is intact, but intact frames follow a damaged place, and a start would remove them.
     FramesBeyondEnd,
-    /// The frames there are whole, but nothing says that there were no more: the machine has started again since.
+    /// The existing frames are intact, but the machine has rebooted since, so there may have been more.
     NothingVouchesForEnd,
 }
 
 impl VerifyReport {
-    /// The verdict of the report.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         match self {
@@ -166,7 +163,7 @@ pub fn info(directory: impl Into<PathBuf>) -> Result<JournalInfo, JournalError> 
     info_in(directory, Environment::default())
 }
 
-/// As [`info`], on another machine than this one.
+/// Like [`info`], in the environment of another machine.
 ///
 /// # Errors
 /// As [`JournalReader::open`].
@@ -174,8 +171,8 @@ pub fn info_in(directory: impl Into<PathBuf>, environment: Environment) -> Resul
     info_of(&JournalReader::open_in(directory, environment)?)
 }
 
-/// Reads and checks every frame of the journal of `directory`. Goes on with the next segment after a bad frame, so that
-/// the report names every damaged segment.
+/// Reads and checks every frame of the journal of `directory`. After a bad frame it continues with the next segment, so
+/// that the report has every damaged segment.
 ///
 /// # Errors
 /// As [`JournalReader::open`]; damaged frames are in the report.
@@ -183,7 +180,7 @@ pub fn verify(directory: impl Into<PathBuf>) -> Result<VerifyReport, JournalErro
     verify_in(directory, Environment::default())
 }
 
-/// As [`verify`], on another machine than this one.
+/// Like [`verify`], in the environment of another machine.
 ///
 /// # Errors
 /// As [`verify`].
@@ -191,7 +188,8 @@ pub fn verify_in(directory: impl Into<PathBuf>, environment: Environment) -> Res
     verify_with(directory, environment, &[], &mut |_| {})
 }
 
-/// As [`verify_in`], with the points that files beside the journal record of it; `seen` is called with each whole frame.
+/// Like [`verify_in`], also checks `points`, recorded by files next to the journal; calls `seen` with each intact
+/// frame.
 ///
 /// # Errors
 /// As [`verify`].
@@ -244,11 +242,11 @@ pub fn verify_with(
     Ok(report)
 }
 
-/// How far the journal is vouched for, and the bytes after its end.
+/// Determines the vouched sequence and the bytes after the journal's end.
 fn judge_end(reader: &JournalReader, environment: &Environment, report: &mut VerifyReport) {
     report.vouched_sequence = report.info.good_mark.1;
     if reader.is_same_boot() {
-        // Frames after the journaled mark were never promised to anybody.
+        // Frames after the journaled mark were never promised.
         report.vouched_sequence = report.vouched_sequence.max(report.last_sequence);
         return;
     }
@@ -256,13 +254,13 @@ fn judge_end(reader: &JournalReader, environment: &Environment, report: &mut Ver
         Ok(evaluation) => {
             report.intact_beyond = evaluation.tail.map_or(0, |tail| tail.frames + tail.records);
         }
-        // The segments have been read one by one, and most of the possible errors are known.
+        // The segments have been read one by one, so most errors are known already.
         Err(error) if report.problems.is_empty() => report.problems.push(error),
         Err(_) => {}
     }
 }
 
-/// Reads one segment, up to the sequence where the `next` begins; frames missing before that are a gap.
+/// Reads one segment, up to the first sequence of `next`; missing frames before that are a gap.
 fn verify_segment(
     reader: &JournalReader,
     found: &Found,
@@ -296,7 +294,7 @@ fn verify_segment(
     }
 }
 
-/// Whether what a segment's header, and that of the next, say of its last frame is so.
+/// Checks a segment's header, and that of the next, against its last frame's time stamp.
 fn check_times(found: &Found, next: Option<&Found>, sequence: u64, last_ns: u64) -> Result<(), JournalError> {
     if ![0, last_ns].contains(&found.times_ns.1) && last_ns != 0 && next.is_some() {
         let reason = format!("the last frame is of {last_ns} ns, the times mark says {} ns", found.times_ns.1);
@@ -419,7 +417,7 @@ impl std::fmt::Display for SegmentInfo {
     }
 }
 
-/// Whether a directory holds a journal, by the names of its files.
+/// Tells whether a directory has a journal, by the names of its files.
 #[must_use]
 pub fn holds_journal(directory: &Path) -> bool {
     let Ok(listing) = std::fs::read_dir(directory) else { return false };

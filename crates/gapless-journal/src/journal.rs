@@ -1,8 +1,8 @@
 //! The writer: appends frames to the active segment and moves the journaled mark.
 //!
-//! One per directory, held by the thread that journals. `append` and `commit` on the mapped path, with
-//! mapped marks, allocate nothing, take no lock and make no system call, except once per segment and for the
-//! wake-up of a sleeping helper every few megabytes.
+//! A directory has one, owned by the journaling thread. `append` and `commit` on the mapped path, with mapped marks,
+//! allocate nothing, take no lock and make no system call. Exceptions: once per segment, and the wake-up of a sleeping
+//! helper every few megabytes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -53,44 +53,44 @@ use crate::write_buffer::WriteBuffer;
 pub struct Journal {
     pub(crate) shared: Arc<SharedJournal>,
     pub(crate) active: Arc<Segment>,
-    /// Where the next frame goes.
+    /// Position of the next frame.
     pub(crate) position: usize,
-    /// The active segment's length.
+    /// Length of the active segment.
     pub(crate) limit: usize,
     pub(crate) active_first_sequence: u64,
-    /// When a batch begins here or later, there is an index entry to write or a helper to wake.
+    /// Position from which a batch must write an index entry or wake a helper.
     threshold: usize,
     next_index_position: usize,
     wake_position: usize,
     pub(crate) last_sequence: u64,
     pub(crate) journaled_sequence: u64,
-    /// Where the journaled mark stands; 0 where it has not been moved in the active segment.
+    /// Position of the journaled mark; 0 if it has not moved in the active segment.
     pub(crate) journaled_position: usize,
     pub(crate) released_sequence: u64,
     pub(crate) mark: MarkWriter,
-    /// For [`Flush::Write`].
+    /// Used with [`Flush::Write`].
     pub(crate) buffer: Option<WriteBuffer>,
-    /// Taken from the helper, not in use yet.
+    /// Next segment, taken from the helper but not in use yet.
     pub(crate) next: Option<Arc<Segment>>,
     pub(crate) segments_begun: u64,
-    /// The records in the active segment, and those of them that its header counts.
+    /// Records in the active segment, and those counted in its header.
     pub(crate) segment_records: SegmentRecords,
     pub(crate) published_records: SegmentRecords,
     pub(crate) records_appended: u64,
     pub(crate) records_journaled: u64,
-    /// Whether a record stands after the last frame; at an opening, whether one may.
+    /// A record follows the last frame; after opening, one may.
     pub(crate) has_record_behind_last: bool,
-    /// Where records are framed.
+    /// Buffer for framing records.
     pub(crate) record: Vec<u8>,
 }
 
 impl Journal {
-    /// Opens the journal of a directory, or makes one: takes the lock, recovers by decision 7, and continues after the
-    /// last whole frame. The report says what recovery found and cut.
+    /// Opens or creates the journal of a directory: takes the lock, recovers by decision 7, and continues after the
+    /// last valid frame. The report has the findings of recovery, and the bytes that it removed.
     ///
     /// # Errors
-    /// Options out of range, the lock held by another process, a disk that is full or read-only, and
-    /// every damage that a good mark covers.
+    /// Options out of range, the lock held by another process, a full or read-only disk, and damage that a good mark
+    /// covers.
     pub fn open(options: JournalOptions) -> Result<(Self, RecoveryReport), JournalError> {
         let options = options.validate()?;
         let (recovered, report) = recovery::open(options)?;
@@ -122,21 +122,21 @@ impl Journal {
             record: Vec::new(),
         };
         journal.stand_at(position);
-        // Relaxed: nobody else has a handle yet.
+        // Relaxed: there are no other handles yet.
         let left_records = journal.shared.journaled_records.load(Ordering::Relaxed);
         (journal.records_appended, journal.records_journaled) = (left_records, left_records);
         journal.has_record_behind_last = journal.may_hold_record_behind_last();
         Ok((journal, report))
     }
 
-    /// Appends whole frames as they stand in a window: contiguous, each padded with zeros to a
-    /// multiple of 8 bytes, with gapless sequences `first_sequence..=last_sequence` that continue the
-    /// journal. They are in the operating system's hands after [`Journal::commit`].
+    /// Appends frames in the format of a window: contiguous, each padded with zeros to a multiple of 8 bytes, with the
+    /// sequences `first_sequence..=last_sequence`, which continue the journal without a gap. The operating system has
+    /// them after [`Journal::commit`].
     ///
     /// # Errors
-    /// A batch that does not continue the order or is malformed changes nothing. A full disk when the
-    /// next segment is needed leaves out the frames from [`Journal::last_sequence`]` + 1` on, which
-    /// may be appended again. After any other failure the journal refuses everything.
+    /// A batch that does not continue the sequence or is malformed changes nothing. If the disk is full when the next
+    /// segment is needed, the frames from [`Journal::last_sequence`]` + 1` on are left out, and may be appended again.
+    /// After any other failure the journal refuses everything.
     #[inline]
     pub fn append(&mut self, frames: &[u8], first_sequence: u64, last_sequence: u64) -> Result<(), JournalError> {
         let is_in_order = first_sequence == self.last_sequence + 1
@@ -165,15 +165,15 @@ impl Journal {
         Ok(())
     }
 
-    /// Puts everything appended into the operating system's hands, where it survives this process,
-    /// and moves the journaled mark. Returns the last journaled sequence.
+    /// Passes all appended frames to the operating system, where they survive this process, and moves the journaled
+    /// mark. Returns the last journaled sequence.
     ///
     /// # Errors
     /// A failed write; the journal refuses everything afterwards.
     #[inline]
     pub fn commit(&mut self) -> Result<u64, JournalError> {
         self.shared.check_poison()?;
-        // Records move the position alone.
+        // Records move only the position.
         if self.journaled_position != self.position {
             self.flush_buffer()?;
             fault::crash_point("before_journaled_mark");
@@ -182,9 +182,9 @@ impl Journal {
         Ok(self.journaled_sequence)
     }
 
-    /// As [`Journal::commit`], except that with [`Flush::Write`] and without
-    /// [`JournalOptions::flush_on_commit`] frames may stay in the write buffer, where they do not
-    /// survive this process (tier `memory`). Returns the last sequence that does survive it.
+    /// Like [`Journal::commit`], except that with [`Flush::Write`] and without [`JournalOptions::flush_on_commit`]
+    /// frames may stay in the write buffer, where they do not survive this process (tier `memory`). Returns the last
+    /// sequence that survives it.
     ///
     /// # Errors
     /// As [`Journal::commit`].
@@ -193,51 +193,50 @@ impl Journal {
         if may_stay { self.shared.check_poison().map(|()| self.journaled_sequence) } else { self.commit() }
     }
 
-    /// The last appended sequence; one before the first where there is none.
+    /// Returns the last appended sequence; one before the first in an empty journal.
     #[must_use]
     pub fn last_sequence(&self) -> u64 {
         self.last_sequence
     }
 
-    /// The oldest sequence that the journal holds; retention moves it.
+    /// Returns the oldest sequence in the journal; retention moves it.
     #[must_use]
     pub fn first_sequence(&self) -> u64 {
         // Acquire: pairs with the release of retention, which moves it after it has deleted.
         self.shared.first_sequence.load(Ordering::Acquire)
     }
 
-    /// The last sequence in the operating system's hands.
+    /// Returns the last sequence passed to the operating system.
     #[must_use]
     pub fn journaled_sequence(&self) -> u64 {
         self.journaled_sequence
     }
 
-    /// The last sequence on the device.
+    /// Returns the last sequence on the device.
     #[must_use]
     pub fn synced_sequence(&self) -> u64 {
         // Acquire: pairs with the release of the syncer.
         self.shared.synced_sequence.0.load(Ordering::Acquire)
     }
 
-    /// Drawn when the directory was made and kept for its life.
+    /// Returns the random value drawn when the directory was created.
     #[must_use]
     pub fn incarnation(&self) -> u64 {
         self.shared.incarnation
     }
 
-    /// The options after their validation.
+    /// Returns the validated options.
     #[must_use]
     pub fn options(&self) -> &JournalOptions {
         &self.shared.options
     }
 
-    /// The directory.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.shared.options.directory
     }
 
-    /// That the journal has not failed, also in its helper threads: for a writer that has nothing to append.
+    /// Checks that the journal and its helper threads have not failed: for a writer with nothing to append.
     ///
     /// # Errors
     /// [`JournalError::FileLost`], [`JournalError::Poisoned`].
@@ -246,34 +245,34 @@ impl Journal {
         self.shared.check_poison()
     }
 
-    /// Says how far frames are released, which [`Journal::truncate_after`] never cuts.
+    /// Sets the last released sequence; [`Journal::truncate_after`] never removes frames up to it.
     #[inline]
     pub fn set_released(&mut self, sequence: u64) {
         self.released_sequence = sequence;
     }
 
-    /// Says that a snapshot holds everything up to `sequence`, so that retention may delete segments
-    /// that are wholly at or below it.
+    /// Notes that a snapshot covers everything up to `sequence`, so that retention may delete segments wholly at or
+    /// below it.
     pub fn set_snapshot_sequence(&self, sequence: u64) {
         // Release: pairs with the acquire of retention.
         self.shared.snapshot_sequence.fetch_max(sequence, Ordering::Release);
         self.shared.wake.signal();
     }
 
-    /// A handle that syncs, for a helper thread.
+    /// Returns a handle that syncs, for a helper thread.
     #[must_use]
     pub fn syncer(&self) -> Syncer {
         Syncer::new(self.shared.clone())
     }
 
-    /// A handle that works ahead of the writer and cleans up behind it, for a helper thread.
+    /// Returns a handle for preparing and cleaning up segments, for a helper thread.
     #[must_use]
     pub fn preparer(&self) -> SegmentPreparer {
         SegmentPreparer::new(self.shared.clone())
     }
 
-    /// Commits, syncs, and lets go of everything; afterwards the marks vouch for every frame on any
-    /// boot of any machine. Dropping the journal instead is what a crash would be.
+    /// Commits, syncs and closes; afterwards the marks vouch for every frame on any boot of any machine. Dropping the
+    /// journal instead is like a crash.
     ///
     /// # Errors
     /// A failed write or sync; [`JournalError::FileLost`].
@@ -285,7 +284,7 @@ impl Journal {
         Ok(sequence)
     }
 
-    /// Stands at `position` of the active segment, of which the newest entry says what it holds.
+    /// Moves to `position` of the active segment, described by the newest entry.
     pub(crate) fn stand_at(&mut self, position: usize) {
         let frames_offset = self.active.header.frames_offset as usize;
         if let Some(entry) = self.shared.segment_list().entries.back() {
@@ -295,7 +294,7 @@ impl Journal {
         self.position = position;
         self.limit = self.active.header.segment_length as usize;
         self.mark = self.active.mark_writer(JOURNALED_MARK_OFFSET);
-        // The entry of the scanned frames is there already, unless only records stand in the slot.
+        // The scanned frames have their entry already, unless the slot has only records.
         let slot = index::slot_of(position, frames_offset);
         let is_free = index::is_free(self.active.index(), slot);
         self.next_index_position = if is_free { position } else { frames_offset + (slot + 1) * INDEX_STRIDE };
@@ -326,11 +325,11 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes an index entry and wakes the helper, where it is time for either.
+    /// Writes an index entry and wakes the helper, if either is due.
     #[cold]
     fn cross_threshold(&mut self, first_sequence: Option<u64>) {
         let frames_offset = self.active.header.frames_offset as usize;
-        // The index leads to frames alone.
+        // The index leads only to frames.
         if let Some(first_sequence) = first_sequence
             && self.position >= self.next_index_position
         {
@@ -360,8 +359,8 @@ impl Journal {
         }
     }
 
-    /// Moves the journaled mark to the end of the appended frames. It reaches its readers as [`JournalOptions::marks`]
-    /// says.
+    /// Moves the journaled mark to the end of the appended frames. Readers see it as defined by
+    /// [`JournalOptions::marks`].
     #[inline]
     pub(crate) fn move_mark(&mut self) -> Result<(), JournalError> {
         let value = (self.position as u64, self.last_sequence);
@@ -422,7 +421,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_handles_move_between_threads() {
+    fn handles_are_send() {
         const fn is_send<T: Send>() {}
         const { is_send::<Journal>() };
         const { is_send::<Syncer>() };
@@ -432,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn the_helper_keeps_its_window_ahead_of_the_writer_and_into_the_next_segment() {
+    fn helper_populates_ahead_of_the_writer() {
         let directory = tempfile::tempdir().unwrap();
         let mut options = JournalOptions::new(directory.path(), 1);
         options.segment_length_bytes = 8 << 20;

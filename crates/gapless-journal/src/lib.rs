@@ -1,57 +1,57 @@
 //! Durable segments of frames: writing, recovery, replay, retention.
 //!
-//! | module | what lives there |
+//! | module | contents |
 //! |---|---|
-//! | [`history_check`] | whether a file beside a journal and the journal come from one history |
+//! | [`history_check`] | check that a journal and a file next to it come from one history |
 //! | [`inspect`] | [`inspect::info`] and [`inspect::verify`] |
-//! | [`restore`] | [`Restore`]: a copy that was put back becomes a new incarnation |
-//! | [`archiving`] | [`archive`]: the oldest segments are moved elsewhere, where they stay readable |
-//! | `unlinked` | [`UnlinkedSegment`]: frames in a file without a name, which ends with its process |
-//! | `test_frames` | frames for the tests |
-//! | `record_writer` | appending records of consensus |
-//! | `deletion` | deletes the segments that somebody has asked to be deleted |
+//! | [`restore`] | [`Restore`]: starts a new incarnation from a restored copy |
+//! | [`archiving`] | [`archive`]: moves the oldest segments to an archive, where they stay readable |
+//! | `unlinked` | [`UnlinkedSegment`]: frames in an unnamed file, which ends with its process |
+//! | `test_frames` | frames for tests |
+//! | `record_writer` | appends consensus records |
+//! | `deletion` | deletes segments on request |
 //! | `retention` | deletes the oldest segments |
-//! | `rolling` | from one segment to the next |
-//! | `truncation` | taking back frames that nobody has acted on yet |
-//! | [`journal`] | [`Journal`], the one writer of a directory |
+//! | `rolling` | moves from one segment to the next |
+//! | `truncation` | removes the newest frames, before others have acted on them |
+//! | [`journal`] | [`Journal`], the only writer of a directory |
 //! | [`syncer`], [`segment_preparer`] | [`Syncer`] and [`SegmentPreparer`], for helper threads |
-//! | `recovery` | opening a journal: the first segment is made, or the directory is recovered (decision 7) |
-//! | [`recovery_report`] | [`RecoveryReport`]: the findings and cuts of an opening |
+//! | `recovery` | opens a journal: creates the first segment, or recovers the directory (decision 7) |
+//! | [`recovery_report`] | [`RecoveryReport`]: findings of an opening, and removed bytes |
 //! | [`reader`], [`replay`] | [`JournalReader`] and [`Replay`], without the lock |
-//! | `cut_files` | the bytes that recovery cuts are kept under another name |
-//! | `evaluation` | which bytes of the segments belong to the journal (decision 7) |
-//! | `frame_batch` | a run of checked frames, as replay hands them out |
-//! | `segment_maintenance` | the work on segments beside the writer, step by step |
+//! | `cut_files` | keeps the bytes that recovery removes under another name |
+//! | `evaluation` | decides which bytes of the segments belong to the journal (decision 7) |
+//! | `frame_batch` | consecutive checked frames, returned by a replay |
+//! | `segment_maintenance` | work of the helper thread on segments, step by step |
 //! | `file_watch` | ends a journal whose files are lost |
-//! | `shared_journal` | the shared state of the writer and its helper threads |
+//! | `shared_journal` | state shared by the writer and its helper threads |
 //! | `directory` | the lock, and the survey of the segments |
-//! | [`records`] | [`Record`]: the records of consensus, among the frames |
-//! | `unpacking` | a compressed segment of an archive, unpacked as it is read |
-//! | `archived` | the stub of a segment that lies elsewhere |
+//! | [`records`] | [`Record`]: consensus records among the frames |
+//! | `unpacking` | unpacks a compressed segment of an archive while it is read |
+//! | `archived` | stub of an archived segment |
 //! | `compressed` | a segment compressed by LZ4 |
-//! | `history` | the file that names the journal and the segments which must be there |
-//! | `segment_times` | by which time stamps two neighbouring segments know each other |
-//! | `own_file` | what is written in place has one name |
-//! | [`durable_file`] | [`FileReplacement`]: a small file's content is replaced as a whole |
-//! | `file_check` | whether the files that are being written are still there |
-//! | `segment` | one segment file as its writer holds it |
+//! | `history` | file with the journal's identity and its required segments |
+//! | `segment_times` | time stamps on which neighbouring segments must agree |
+//! | `own_file` | check that a file written in place has only one name |
+//! | [`durable_file`] | [`FileReplacement`]: replaces a small file atomically |
+//! | `file_check` | check that the files of a running writer still exist |
+//! | `segment` | a segment file in the hands of its writer |
 //! | [`options`] | [`JournalOptions`] and its defaults |
-//! | `boot` | which boot of the machine this is: decides which mark is good |
-//! | `index` | from a sequence to a position near it |
+//! | `boot` | identity of the machine's boot, which decides which mark is good |
+//! | `index` | from a sequence to a nearby position |
 //! | `mapping` | mapped files |
 //! | `mark` | two values that a crash cannot tear |
-//! | `lock_holder` | who holds the lock of a journal, asked from outside |
-//! | [`descriptor`] | the layout of a segment |
-//! | `scan` | checking frames one after the other |
-//! | `wake` | waking the helper thread |
-//! | [`disk`] | [`Disk`]: one that may refuse, for simulations |
+//! | `lock_holder` | holder of a journal's lock, for other programs |
+//! | [`descriptor`] | layout of a segment |
+//! | `scan` | checks consecutive frames |
+//! | `wake` | wakes the helper thread |
+//! | [`disk`] | [`Disk`]: a disk that may refuse, for simulations |
 //! | [`error`] | [`JournalError`] |
 //! | `write_buffer` | collects frames for `pwrite` |
 //!
-//! A journal keeps the frames of one stream, byte for byte as they stand in the window, in
-//! preallocated segments. Two marks in each segment's header say how far frames are in the operating
-//! system's hands (`journaled`) and on the device (`synced`); opening trusts the one that is good on
-//! this boot of the machine and never shortens what it vouches for.
+//! A journal stores the frames of one stream, byte for byte in the format of the window, in preallocated segments. Two
+//! marks in each segment's header give the end of the frames that the operating system has (`journaled`) and that are
+//! on the device (`synced`). Opening trusts the mark that is good on this boot of the machine, and never removes a
+//! frame that it vouches for.
 
 #![deny(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The holder of a journal's lock, found out without taking part: for programs that look at a directory from outside.
+//! Finds the holder of a journal's lock without taking it: for programs that inspect a directory from outside.
 
 use crate::descriptor::LOCK_NAME;
 use gapless_agent::{checked_file, file_lock};
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// The holder of a journal's lock, as it wrote itself there; `None` if nobody holds it.
+/// Returns the holder of a journal's lock, as it described itself in the lock file; `None` if the lock is free.
 pub fn lock_holder(journal: &Path) -> std::io::Result<Option<String>> {
     let path = journal.join(LOCK_NAME);
     let mut file = match checked_file::open(&path) {
@@ -17,10 +17,10 @@ pub fn lock_holder(journal: &Path) -> std::io::Result<Option<String>> {
     Ok(if file_lock::is_locked(&file)? { Some(holder_in(&mut file)) } else { None })
 }
 
-/// The holder that has written its name into a lock file.
+/// Reads the holder's name from a lock file.
 pub fn holder_in(file: &mut File) -> String {
     let mut text = Vec::new();
-    // A limit, because anybody may have written the file.
+    // Limited, because any process may have written the file.
     let read = file.take(256).read_to_end(&mut text);
     let text = std::str::from_utf8(&text).unwrap_or_default();
     let text: String = text.trim().chars().filter(|c| !c.is_control()).collect();
