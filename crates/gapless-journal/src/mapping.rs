@@ -1,8 +1,8 @@
-//! Mapped files: the only place of this crate where memory is touched by pointer.
+//! Mapped files: the only module of this crate that accesses memory by pointer.
 //!
-//! Used by segments (the writer's mapping) and by the reader. A file that is mapped here is never
-//! made shorter by this crate; it may be unlinked, which leaves its mappings alone. A file that
-//! somebody else cuts while it is mapped ends the process with SIGBUS, which no program can prevent.
+//! Used by segments (the writer's mapping) and by the reader. This crate never shortens a mapped file; it may unlink
+//! one, which leaves its mappings intact. If another process truncates a mapped file, an access ends this process with
+//! SIGBUS. No program can prevent that.
 
 #![allow(unsafe_code)]
 
@@ -16,7 +16,7 @@ use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 
 use crate::descriptor::{MARK_WORDS, PAGE_LENGTH};
 
-/// A shared mapping of the first bytes of a file.
+/// Shared mapping of the first bytes of a file.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     raw: MmapRaw,
@@ -35,69 +35,68 @@ impl Mapping {
         Ok(Self { raw: MmapOptions::new().len(length).map_raw_read_only(file)?, length, writable: false })
     }
 
-    /// How many bytes are mapped.
     pub(crate) fn length(&self) -> usize {
         self.length
     }
 
-    /// `count` words of 8 bytes from `offset`, a multiple of 8. Stores need a writable mapping.
+    /// Returns `count` words of 8 bytes from `offset`, a multiple of 8. Stores need a writable mapping.
     #[inline]
     pub(crate) fn words(&self, offset: usize, count: usize) -> &[AtomicU64] {
         assert!(offset.is_multiple_of(8) && offset <= self.length && count * 8 <= self.length - offset);
-        // SAFETY: in bounds and aligned (asserted; the mapping begins at a page). Atomics may be changed by other
-        // threads and processes at any time. Words of headers and index entries are accessed by atomics alone. Of
-        // frames a reader copies words: those below the journaled mark it has read do not change until a truncation,
-        // and words that this tears fail their checksums in the copy.
+        // SAFETY: in bounds and aligned (asserted; the mapping begins at a page). Other threads and processes may
+        // change atomics at any time. Words of headers and index entries are accessed only by atomics. A reader copies
+        // a frame's words: those below the journaled mark that it has read do not change until a truncation, and torn
+        // words fail their checksums in the copy.
         unsafe { std::slice::from_raw_parts(self.raw.as_ptr().add(offset).cast::<AtomicU64>(), count) }
     }
 
-    /// The words of the mark at `offset`.
+    /// Returns the words of the mark at `offset`.
     #[inline]
     pub(crate) fn mark(&self, offset: usize) -> &[AtomicU64] {
         self.words(offset, MARK_WORDS)
     }
 
-    /// The bytes of `range`.
+    /// Returns the bytes of `range`.
     ///
     /// # Safety
-    /// Nobody writes these bytes while the borrow lives: the caller holds the journal's lock and does not write. Without
-    /// it frames may be cut and written anew at any time, so a reader copies words.
+    /// No thread writes these bytes during the borrow: the caller holds the journal's lock and does not write. Without
+    /// the lock, frames may be truncated and rewritten at any time, so a reader must copy words.
     #[inline]
     pub(crate) unsafe fn bytes(&self, range: Range<usize>) -> &[u8] {
         assert!(range.start <= range.end && range.end <= self.length);
-        // SAFETY: in bounds (asserted), initialised by the kernel, unchanging by the caller's word.
+        // SAFETY: in bounds (asserted), initialised by the kernel, constant as promised by the caller.
         unsafe { std::slice::from_raw_parts(self.raw.as_ptr().add(range.start), range.len()) }
     }
 
     /// Copies `bytes` to `position`.
     ///
     /// # Safety
-    /// The caller is the journal's one writer, and `position` is at or after the journaled mark, so that nobody reads
-    /// these bytes before the mark moves over them.
+    /// The caller is the journal's only writer, and `position` is at or after the journaled mark, so that no reader
+    /// accesses these bytes before the mark moves past them.
     #[inline]
     pub(crate) unsafe fn copy_in(&self, position: usize, bytes: &[u8]) {
         assert!(self.writable && position <= self.length && bytes.len() <= self.length - position);
-        // SAFETY: in bounds and writable (asserted); `bytes` cannot overlap a mapping of which no `&mut` exists and no
+        // SAFETY: in bounds and writable (asserted). `bytes` cannot overlap the mapping: no `&mut` to it exists, and no
         // `&` reaches beyond the mark.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.raw.as_mut_ptr().add(position), bytes.len());
         }
     }
 
-    /// Asks for the lines from `position` on, which will be written soon.
+    /// Prefetches the lines from `position` on, to be written soon.
     #[inline]
     pub(crate) fn prefetch_for_writing(&self, position: usize) {
         prefetch_for_writing(self.raw.as_ptr().wrapping_add(position));
     }
 
-    /// Asks for the lines of `length` bytes from `position` on, which will be read soon.
+    /// Prefetches the lines of `length` bytes from `position` on, to be read soon.
     #[inline]
     pub(crate) fn prefetch(&self, position: usize, length: usize) {
         prefetch_bytes(self.raw.as_ptr().wrapping_add(position), length);
     }
 
-    /// Makes the pages of `range` (whole pages) present and writable, so that a later store does not
-    /// fault. `Unsupported` on kernels before 5.14.
+    /// Makes the pages of `range` (whole pages) present and writable, so that a later store does not fault.
+    /// `Unsupported` on kernels before 5.14.
     pub(crate) fn populate(&self, range: Range<usize>) -> io::Result<()> {
         let range = range.start..range.end.min(self.length);
         if range.is_empty() {
@@ -109,38 +108,38 @@ impl Mapping {
         }
     }
 
-    /// The same for kernels without that advice: stores a zero into every page of `range`.
+    /// Does the same on older kernels: stores a zero into every page of `range`.
     ///
     /// # Safety
-    /// The pages hold zeros and nobody else writes them: the segment is not in use yet.
+    /// The pages hold zeros and have no other writer: the segment is not in use yet.
     pub(crate) unsafe fn touch(&self, range: Range<usize>) {
         assert!(self.writable && range.end <= self.length);
         for position in range.step_by(PAGE_LENGTH) {
-            // SAFETY: in bounds and writable (asserted), not written by others by the caller's word. Volatile, because
-            // a store of a value that is there already must still happen.
+            // SAFETY: in bounds and writable (asserted), without other writers as promised by the caller. Volatile,
+            // because the store must happen even though it does not change the value.
             unsafe { self.raw.as_mut_ptr().add(position).write_volatile(0) };
         }
     }
 
-    /// Takes the pages of `range` (whole pages), which are written, out of this mapping; they stay in the file. The
-    /// kernel need not come back to the mapping, page by page, when it puts them on the device. A later access finds
-    /// them again. A hint, so its failure is of no account.
+    /// Unmaps the written pages of `range` (whole pages); they stay in the file. The kernel then need not revisit the
+    /// mapping page by page when it writes them to the device. A later access maps them again. Only a hint, so failures
+    /// are ignored.
     pub(crate) fn retire(&self, range: Range<usize>) {
         let range = range.start..range.end.min(self.length);
         if !range.is_empty() {
-            // SAFETY: the mapping is of a file and shared, so its pages hold what is in the file whenever they are
-            // mapped again: no byte changes.
+            // SAFETY: a shared mapping of a file, so pages that are mapped again have the file's contents: no byte
+            // changes.
             let _hint = unsafe { self.raw.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, range.len()) };
         }
     }
 
-    /// Puts the pages of `range` (whole pages) on the device.
+    /// Syncs the pages of `range` (whole pages) to the device.
     pub(crate) fn sync(&self, range: Range<usize>) -> io::Result<()> {
         let range = range.start..range.end.min(self.length);
         if range.is_empty() { Ok(()) } else { self.raw.flush_range(range.start, range.len()) }
     }
 
-    /// Asks the kernel to read `range` ahead and to map it; a hint, so its failure is of no account.
+    /// Asks the kernel to read `range` ahead and to map it. Only a hint, so failures are ignored.
     pub(crate) fn read_ahead(&self, range: Range<usize>) {
         let range = range.start..range.end.min(self.length);
         if !range.is_empty() {

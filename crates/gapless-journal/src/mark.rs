@@ -1,9 +1,8 @@
 //! Marks: two values that a crash cannot tear, on one cache line of the header page.
 //!
-//! Written by the journal's writer and by its helper thread (each mark has one writer at a time),
-//! read by anybody, also in other processes. A mark has two slots, written in turn: a writer that
-//! dies in the middle of one leaves the other whole, and a slot that fails its checksum while the
-//! other is whole is known to be torn or damaged. Nothing here does I/O.
+//! Written by the journal's writer and its helper thread (each mark has one writer at a time), read by any thread or
+//! process. A mark has two slots, written in turn: a writer that dies during one write leaves the other slot intact. A
+//! slot that fails its checksum while the other is intact is torn or damaged. This module does no I/O.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,11 +10,9 @@ use gapless_wire::checksum::crc32c;
 
 use crate::descriptor::MARK_WORDS;
 
-/// A word of a mark. Generic so that the ordering argument can be checked by loom.
+/// Word of a mark. Generic, so that loom can check the ordering argument.
 pub(crate) trait MarkWord {
-    /// Loads with acquire ordering.
     fn load_acquire(&self) -> u64;
-    /// Stores with release ordering.
     fn store_release(&self, value: u64);
 }
 
@@ -33,24 +30,23 @@ impl MarkWord for AtomicU64 {
     }
 }
 
-/// The values of a mark.
+/// Values of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct MarkValue {
-    /// The first value; its meaning is in `descriptor`.
+    /// First value; `descriptor` defines its meaning.
     pub first: u64,
-    /// The second value.
+    /// Second value.
     pub second: u64,
-    /// How often the mark was written.
+    /// Number of writes of the mark.
     pub generation: u64,
 }
 
 const VALID_BIT: u64 = 1 << 32;
 const SLOT_WORDS: usize = MARK_WORDS / 2;
-/// A reader that is lapped this often in a row gives up; a live writer would have to write the mark
-/// twice in each of these attempts.
+/// Attempts of a reader; a live writer would have to write the mark twice during each of them.
 const ATTEMPTS_MAX: usize = 10_000;
 
-/// No mark is written this often; above it the next generation could overflow, or be taken for an older one.
+/// Limit of generations, far above any real one, so that the next cannot overflow or be taken for an older one.
 const GENERATION_MAX: u64 = u64::MAX / 2;
 
 #[inline(always)]
@@ -62,11 +58,11 @@ fn check_word(first: u64, second: u64, generation: u64) -> u64 {
     VALID_BIT | u64::from(crc32c(&bytes))
 }
 
-/// Reads one slot; `None` if it is torn, damaged or being written.
+/// Reads a slot; `None` if it is torn, damaged or being written.
 fn read_slot<W: MarkWord>(slot: &[W]) -> Option<MarkValue> {
-    // The check word is read before and after the values: the writer takes it away before it changes a value and puts
-    // the new one after all of them, so the same valid word on both sides means that the values between belong
-    // together. All loads are acquire, so they stay in order.
+    // The check word is read before and after the values. The writer clears it before changing a value and sets it
+    // after all of them, so equal valid check words prove that the values in between belong together. All loads are
+    // acquire, so they stay in order.
     let check = slot[3].load_acquire();
     let (first, second, generation) = (slot[0].load_acquire(), slot[1].load_acquire(), slot[2].load_acquire());
     let again = slot[3].load_acquire();
@@ -74,11 +70,11 @@ fn read_slot<W: MarkWord>(slot: &[W]) -> Option<MarkValue> {
     whole.then_some(MarkValue { first, second, generation })
 }
 
-/// Reads a mark; `None` if both slots are damaged, or it was never written. `words` are the mark's words.
+/// Reads a mark; `None` if both slots are damaged, or if it was never written. `words` are the mark's words.
 pub(crate) fn read<W: MarkWord>(words: &[W]) -> Option<MarkValue> {
     assert_eq!(words.len(), MARK_WORDS, "a mark has {MARK_WORDS} words");
-    // A generation stays where the first write has put it, so these are zero together only before that is done. No use
-    // in waiting for a writer then: a directory may hold many segments with such a mark.
+    // The first write sets a generation for good, so all words are zero only before that. Do not wait for a writer
+    // then: a directory may have many segments with such a mark.
     if words.iter().all(|word| word.load_acquire() == 0) {
         return None;
     }
@@ -91,14 +87,14 @@ pub(crate) fn read<W: MarkWord>(words: &[W]) -> Option<MarkValue> {
     })
 }
 
-/// As [`read`] for a reader that has nothing but the mark to tell it where the log ends: `None` also if one slot is
-/// damaged, because the other says less than was promised. A slot that a writer has died in is not damage: it has no
-/// check word. One that stays wrong is; while it is being written it is wrong for moments.
+/// Reads the mark like [`read`], for a reader that knows the end of the log from the mark alone. `None` also if one
+/// slot is damaged, because the other one promises less. A slot in which a writer died has no check word and does not
+/// count as damaged. A slot that is being written is invalid only for moments; a damaged one stays invalid.
 pub(crate) fn read_undamaged<W: MarkWord>(words: &[W]) -> Option<MarkValue> {
     damaged_slot(words).is_none().then(|| read(words)).flatten()
 }
 
-/// Where in the mark a slot begins that is damaged, in bytes; the first, if both are.
+/// Returns the byte offset of the damaged slot in the mark; of the first, if both are damaged.
 pub(crate) fn damaged_slot<W: MarkWord>(words: &[W]) -> Option<usize> {
     let is_damaged = |slot: &[W]| slot[3].load_acquire() != 0 && read_slot(slot).is_none();
     let mut damaged = None;
@@ -108,25 +104,25 @@ pub(crate) fn damaged_slot<W: MarkWord>(words: &[W]) -> Option<usize> {
     damaged
 }
 
-/// Writes a mark. One exists per mark at a time.
+/// Writer of a mark, at most one at a time.
 #[derive(Debug)]
 pub(crate) struct MarkWriter {
     generation: u64,
 }
 
 impl MarkWriter {
-    /// Continues after the values of the mark, or begins where neither slot is whole.
+    /// Continues after the mark's current values, or starts if neither slot is intact.
     pub(crate) fn continue_from<W: MarkWord>(words: &[W]) -> Self {
         Self { generation: read(words).map_or(0, |value| value.generation) }
     }
 
-    /// Moves the mark. Everything that was written before is visible to a reader of the new value.
+    /// Moves the mark. Everything written before is visible to a reader of the new value.
     #[inline]
     pub(crate) fn write<W: MarkWord>(&mut self, words: &[W], first: u64, second: u64) {
         let (start, generation) = self.next();
         let slot = &words[start..start + SLOT_WORDS];
-        // A writer that dies between two of these stores leaves the slot without a valid check word,
-        // and the other slot as it was.
+        // A writer that dies between two of these stores leaves the slot without a valid check word, and the other slot
+        // intact.
         slot[3].store_release(0);
         slot[0].store_release(first);
         slot[1].store_release(second);
@@ -134,8 +130,8 @@ impl MarkWriter {
         slot[3].store_release(check_word(first, second, generation));
     }
 
-    /// As [`MarkWriter::write`] for a mark that is written to its file: where in the mark, in bytes, and what. A
-    /// reader that finds it half written finds that the check word does not belong to the values.
+    /// Prepares a write through the file: returns the byte offset in the mark and the bytes. A reader of a partial
+    /// write sees a check word that does not match the values.
     pub(crate) fn next_slot(&mut self, first: u64, second: u64) -> (usize, [u8; SLOT_WORDS * 8]) {
         let (start, generation) = self.next();
         let mut bytes = [0; SLOT_WORDS * 8];
@@ -146,7 +142,7 @@ impl MarkWriter {
         (start * 8, bytes)
     }
 
-    /// The word where the next slot begins, and its generation.
+    /// Returns the first word of the next slot, and its generation.
     #[inline]
     fn next(&mut self) -> (usize, u64) {
         self.generation += 1;
@@ -164,12 +160,12 @@ mod tests {
     }
 
     #[test]
-    fn an_unwritten_mark_is_not_a_value() {
+    fn unwritten_mark_has_no_value() {
         assert_eq!(read(&words()), None);
     }
 
     #[test]
-    fn the_newest_value_is_read_also_after_a_new_writer_takes_over() {
+    fn newest_value_survives_a_new_writer() {
         let words = words();
         let mut writer = MarkWriter::continue_from(&words);
         for value in 1..=5 {
@@ -181,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_for_the_file_is_what_a_store_would_have_left() {
+    fn file_and_mapped_writes_are_equal() {
         let (stored, written) = (words(), words());
         let (mut storing, mut writing) = (MarkWriter::continue_from(&stored), MarkWriter::continue_from(&written));
         for value in 1..=5 {
@@ -198,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn any_flipped_bit_of_the_newest_slot_falls_back_to_the_one_before() {
+    fn damage_falls_back_to_the_older_slot() {
         for bit in 0..256 {
             let words = words();
             let mut writer = MarkWriter::continue_from(&words);
@@ -211,13 +207,13 @@ mod tests {
     }
 
     #[test]
-    fn who_has_nothing_but_the_mark_is_not_told_less_than_it_said() {
+    fn undamaged_read_never_promises_less() {
         let words = words();
         let mut writer = MarkWriter::continue_from(&words);
         writer.write(&words, 1, 10);
         assert_eq!(read_undamaged(&words).map(|value| value.first), Some(1), "the other slot is not written yet");
         writer.write(&words, 2, 20);
-        // Each damaged slot is read thousands of times: a tenth with every change, another one each time.
+        // Each damaged slot is read thousands of times: test a varying tenth of the bits with each change.
         let (step, first) = (rounds(1, 10), printed_seed() % rounds(1, 10));
         for bit in (first as usize..512).step_by(step as usize) {
             let word = &words[bit / 64];
@@ -226,7 +222,7 @@ mod tests {
             assert_eq!(damaged_slot(&words), Some(bit / 256 * 32), "bit {bit}");
             word.store(whole, Ordering::SeqCst);
         }
-        // A writer that died in the middle of the third.
+        // A writer that died in the middle of the third write.
         words[7].store(0, Ordering::SeqCst);
         words[4].store(3, Ordering::SeqCst);
         assert_eq!(read_undamaged(&words).map(|value| value.first), Some(2));
@@ -234,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_in_both_slots_is_no_value() {
+    fn two_damaged_slots_have_no_value() {
         let words = words();
         let mut writer = MarkWriter::continue_from(&words);
         writer.write(&words, 1, 10);
@@ -247,7 +243,7 @@ mod tests {
 
 #[cfg(all(test, loom))]
 mod loom_tests {
-    //! Every interleaving of a writer and a reader: each value read was written, whole.
+    //! Every interleaving of a writer and a reader: each value read was written as a whole.
     use super::*;
     use loom::sync::Arc;
     use loom::sync::atomic::AtomicU64 as LoomWord;
@@ -263,8 +259,8 @@ mod loom_tests {
     }
 
     #[test]
-    fn a_reader_never_sees_a_torn_slot() {
-        // Without a bound this model takes minutes; three preemptions find every torn slot that we know how to make.
+    fn reader_never_sees_a_torn_slot() {
+        // Without a bound this model takes minutes; three preemptions find every known way to tear a slot.
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(|| {

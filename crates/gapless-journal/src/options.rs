@@ -1,4 +1,4 @@
-//! How a journal is kept: one typed struct, its defaults in one place, checked once.
+//! [`JournalOptions`]: the options of a journal with their defaults, validated once.
 
 use crate::DiskWork;
 use std::io;
@@ -14,30 +14,30 @@ use crate::descriptor::{PAGE_LENGTH, SEGMENT_LENGTH_MAX, frames_offset};
 use crate::disk::Disk;
 use crate::error::JournalError;
 
-/// How frames get into the operating system's hands.
+/// Way of the frames to the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Flush {
-    /// Copied into a mapping of the segment: a store is enough, no system call.
+    /// Copied to a mapping of the segment: stores without a system call.
     #[default]
     Mapped,
-    /// Copied into a buffer that `pwrite` empties.
+    /// Copied to a buffer that is written by `pwrite`.
     Write,
 }
 
-/// Which new segments are written full of zeros, and synced, before they are used: that costs their length in writes.
+/// Selection of new segments that are filled with zeros and synced before use, at the cost of writing their length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Zeroing {
-    /// None, unless the file system cannot reserve blocks otherwise.
+    /// No segment, unless the file system cannot reserve blocks otherwise.
     #[default]
     None,
-    /// The first one of a new journal: while it lasts, frames find pages and blocks that are there.
+    /// First segment of a new journal: its pages and blocks then exist before the frames come.
     First,
-    /// Every one, which makes each later sync cheaper, too.
+    /// Every segment, which also makes each later sync cheaper.
     All,
 }
 
 impl Zeroing {
-    /// Of two settings: every segment, and the first one.
+    /// Combines two settings: for every segment, and for the first one.
     #[must_use]
     pub const fn of(is_of_all: bool, is_of_first: bool) -> Self {
         match (is_of_all, is_of_first) {
@@ -47,7 +47,7 @@ impl Zeroing {
         }
     }
 
-    /// Whether a segment is written full of zeros.
+    /// Tells whether a segment is filled with zeros.
     pub(crate) const fn is_of(self, is_first: bool) -> bool {
         match self {
             Self::None => false,
@@ -57,43 +57,42 @@ impl Zeroing {
     }
 }
 
-/// When old segments are deleted. A segment is deleted only if the newest snapshot covers all of it
-/// *and* it is beyond one of these limits; with no limit nothing is deleted.
+/// Conditions for deleting old segments. A segment is deleted only if the newest snapshot covers it *and* it exceeds
+/// one of these limits. Without limits no segment is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Retention {
-    /// Delete the oldest segments while all of them together are longer than this, in bytes.
+    /// Delete the oldest segments while the total length exceeds this, bytes.
     pub bytes_max: Option<u64>,
-    /// Delete segments whose last frame was appended longer ago than this, in ns.
+    /// Delete segments whose last frame was appended longer ago than this, ns.
     pub age_max_ns: Option<u64>,
 }
 
-/// How much of the vouched part is checked when a journal is opened. Frames that are not checked then are checked when
-/// they are replayed.
+/// Extent of the checks of vouched frames when a journal is opened. Other frames are checked when they are replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum RecoveryCheck {
-    /// Every frame of the newest segment and of all that no mark vouches for.
+    /// Every frame of the newest segment, and every frame without a mark that vouches for it.
     #[default]
     Tail,
     /// Every frame of every segment.
     All,
 }
 
-/// The machine as a journal uses it; replaceable, so that tests and simulations decide.
+/// Environment of a journal, replaceable by tests and simulations.
 #[derive(Clone, Debug)]
 pub struct Environment {
-    /// The boot that the machine is on; `None` when it is not known, which counts as another boot.
+    /// Boot of the machine; `None` if unknown, which counts as another boot.
     pub boot_id: Option<BootId>,
-    /// The wall clock, ns since the epoch. Read when a segment is opened and for retention by age.
+    /// Wall clock, ns since the epoch. Read when a segment is opened, and for retention by age.
     pub epoch_ns: fn() -> u64,
-    /// A disk that may refuse; `None` for the machine's own.
+    /// Disk that may refuse requests; `None` for the machine's own.
     pub disk: Option<Arc<dyn Disk>>,
 }
 
 impl Environment {
-    /// Whether the disk does this work.
+    /// Asks the disk for permission.
     ///
     /// # Errors
-    /// The error to return instead.
+    /// Error to return instead of doing the work.
     #[inline]
     pub fn ask(&self, work: DiskWork) -> io::Result<()> {
         self.disk.as_ref().map_or(Ok(()), |disk| disk.ask(work))
@@ -110,51 +109,50 @@ fn system_epoch_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
 
-/// How a journal is kept. Made by [`JournalOptions::new`], whose values are the defaults; every field
-/// may be changed before [`crate::Journal::open`] checks them all.
+/// Options of a journal. [`JournalOptions::new`] sets the defaults; any field may be changed before
+/// [`crate::Journal::open`] validates them.
 #[derive(Clone, Debug)]
 pub struct JournalOptions {
-    /// The directory; made if it is missing. Other files in it are left alone.
+    /// Directory, created if missing. Other files in it are ignored.
     pub directory: PathBuf,
-    /// The stream whose frames these are.
+    /// Stream of the frames.
     pub stream_id: u128,
-    /// Length of a new segment's file in bytes; rounded up to whole pages. Default 256 MiB.
+    /// File length of new segments in bytes, rounded up to whole pages. Default 256 MiB.
     pub segment_length_bytes: u64,
-    /// The same of the first segment of a new journal, where it is less; each next one is twice as long as the one before
-    /// it, up to `segment_length_bytes`. So a stream that carries little takes little. Default 32 MiB.
+    /// File length of a new journal's first segment, if less. Each later one is twice as long as its predecessor, up to
+    /// `segment_length_bytes`, so that a stream with few frames takes little space. Default 32 MiB.
     pub first_segment_length_bytes: u64,
-    /// Which new segments are written full of zeros, and synced, before they are used. Default none.
+    /// New segments to fill with zeros and sync before use. Default none.
     pub zeroing: Zeroing,
-    /// How frames get into the operating system's hands. Default mapped.
+    /// Way of the frames to the operating system. Default mapped.
     pub flush: Flush,
-    /// How the marks of the header page follow each commit and each sync. Mapped costs no system call. Written, which
-    /// suits tier `sync`, costs one, and spares each sync from taking the right to write that page away from every
-    /// processor, whose next store would then fault. Default mapped.
+    /// Way of the marks to the header page, after each commit and sync. Mapped needs no system call. Written needs one,
+    /// but then a sync does not write-protect that page, which would make the next store of each processor fault; this
+    /// suits tier `sync`. Default mapped.
     pub marks: Flush,
     /// Length of the write buffer in bytes, for [`Flush::Write`]. Default 8192.
     pub write_buffer_bytes: usize,
-    /// Whether [`crate::Journal::commit_buffered`] empties the write buffer each time. Default false.
+    /// Empty the write buffer at each [`crate::Journal::commit_buffered`]. Default false.
     pub flush_on_commit: bool,
-    /// When old segments are deleted. Default never.
+    /// Conditions for deleting old segments. Default never.
     pub retention: Retention,
-    /// The longest frame of the stream in bytes, header included. Default 1 MiB, the layout's limit.
+    /// Longest frame of the stream in bytes, with its header. Default 1 MiB, the layout's limit.
     pub frame_length_max: usize,
-    /// How far ahead of the writer the helper thread makes pages present, in bytes, for
-    /// [`Flush::Mapped`]; 0 turns it off, which suits tier `sync`, where each sync would write these
-    /// pages too. Default 16 MiB.
+    /// Bytes ahead of the writer for which the helper thread makes pages present, with [`Flush::Mapped`]. 0 disables
+    /// it, which suits tier `sync`: each sync would write these pages too. Default 16 MiB.
     pub populate_ahead_bytes: u64,
-    /// How much is checked at opening. Default the tail.
+    /// Extent of the checks at opening. Default the tail.
     pub check: RecoveryCheck,
-    /// The sequence of the first frame of a new journal. Default 1.
+    /// Sequence of the first frame of a new journal. Default 1.
     pub first_sequence: u64,
-    /// The points that files beside the journal record of it: a journal that is not of their history is refused, and
-    /// nothing is changed. Default none.
+    /// Points recorded by files next to the journal. A journal of another history is refused without a change. Default
+    /// none.
     pub points: Vec<FilePoint>,
     pub environment: Environment,
 }
 
 impl JournalOptions {
-    /// The defaults, for `stream_id` in `directory`.
+    /// Returns the defaults for `stream_id` in `directory`.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>, stream_id: u128) -> Self {
         Self {
@@ -177,10 +175,10 @@ impl JournalOptions {
         }
     }
 
-    /// Checks every option and rounds the segment's length up to whole pages.
+    /// Validates every option, and rounds the segment's length up to whole pages.
     ///
     /// # Errors
-    /// [`JournalError::Options`] names the first option that is out of its range.
+    /// [`JournalError::Options`] names the first option out of range.
     pub fn validate(mut self) -> Result<Self, JournalError> {
         let refuse = |option, reason| Err(JournalError::Options { option, reason });
         if self.directory.as_os_str().is_empty() {
@@ -202,7 +200,7 @@ impl JournalOptions {
                 format!("a segment holds at least one frame of {longest} bytes: {needed} or more, not {found}");
             return refuse("segment_length_bytes", reason);
         }
-        // The same room for a frame.
+        // The first segment needs room for the longest frame too.
         let shortest = needed.next_multiple_of(PAGE_LENGTH as u64).min(self.segment_length_bytes);
         self.first_segment_length_bytes = self
             .first_segment_length_bytes
@@ -218,16 +216,15 @@ impl JournalOptions {
     }
 }
 
-/// A file that was written when the journal beside it contained the frame of a sequence, on the device.
+/// A file written when the journal next to it had the frame of `sequence` on the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePoint {
     pub path: PathBuf,
-    /// The stream and incarnation that it belongs to. `None` if it cannot be read, and only its name says where it
-    /// stands.
+    /// Stream and incarnation of the file. `None` if it is unreadable; then only its name has the sequence.
     pub identity: Option<(u128, u64)>,
-    /// The sequence of the last frame that it contains; 0 for none.
+    /// Sequence of the last frame that it covers; 0 for none.
     pub sequence: u64,
-    /// The time stamp of that frame, ns since the epoch; `None` if the file cannot be read.
+    /// Time stamp of that frame, ns since the epoch; `None` if the file is unreadable.
     pub timestamp_ns: Option<u64>,
 }
 
@@ -245,12 +242,12 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_are_valid() {
+    fn defaults_are_valid() {
         JournalOptions::new("journal", 1).validate().unwrap();
     }
 
     #[test]
-    fn each_option_out_of_range_is_named() {
+    fn option_out_of_range_is_named() {
         assert_eq!(refused(|o| o.directory = PathBuf::new()), "directory");
         assert_eq!(refused(|o| o.frame_length_max = 63), "frame_length_max");
         assert_eq!(refused(|o| o.frame_length_max = FRAME_LENGTH_MAX + 1), "frame_length_max");
@@ -261,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_is_whole_pages() {
+    fn segment_length_is_whole_pages() {
         let mut options = JournalOptions::new("journal", 1);
         options.segment_length_bytes = (4 << 20) + 1;
         assert_eq!(options.validate().unwrap().segment_length_bytes, (4 << 20) + 4096);

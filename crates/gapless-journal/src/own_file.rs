@@ -1,4 +1,5 @@
-//! [`own_file`] and [`open_to_write`]: what is written in place has one name, so that a copy made of hard links stays what it is.
+//! [`own_file`] and [`open_to_write`]: a file is written in place only if it has a single name, so that a copy made of
+//! hard links stays unchanged.
 
 use crate::durable_file::FileReplacement;
 use crate::error::JournalError;
@@ -8,12 +9,12 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Gives a file with several names, as `cp -al` and backups by hard links make them, contents of its own, on the device; the other
-/// names keep what they have, and the file its user, its group and its mode. A file with one name, and one that is missing, is left
-/// alone. To be called before it is opened for writing, by whoever has the lock of its directory.
+/// Gives a file with several names its own synced contents. The other names, made by `cp -al` or a hard-link backup,
+/// keep the old ones. The file keeps its owner, group and mode. Does nothing for a file with one name, or a missing
+/// one. To be called before the file is opened for writing, with the lock of its directory.
 ///
 /// # Errors
-/// The system's, as that there is no room for the copy, or that it cannot be the user's who has the file.
+/// As of the system: for instance no space for the copy, or no permission to set its owner.
 pub fn own_file(path: &Path) -> io::Result<()> {
     let shared = match checked_file::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -38,7 +39,7 @@ pub fn own_file(path: &Path) -> io::Result<()> {
     })
 }
 
-/// Opens a file to change it in place: a copy of its own, if it has several names.
+/// Opens a file to change it in place, after giving it its own contents if it has several names.
 pub(crate) fn open_to_write(path: &Path) -> Result<File, JournalError> {
     let opened = own_file(path).and_then(|()| checked_file::open_to_write(path));
     opened.map_err(|error| JournalError::io("open for writing", path, error))
@@ -50,7 +51,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, chown};
 
     #[test]
-    fn other_names_keep_what_they_have() {
+    fn other_names_keep_the_contents() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         own_file(&at("none")).unwrap();
@@ -58,7 +59,7 @@ mod tests {
         let inode = || std::fs::metadata(at("one")).unwrap().ino();
         let first = inode();
         own_file(&at("one")).unwrap();
-        assert_eq!(inode(), first, "it has one name");
+        assert_eq!(inode(), first, "a file with one name is not copied");
         std::fs::hard_link(at("one"), at("other")).unwrap();
         std::fs::hard_link(at("one"), at("one.copy")).unwrap();
         own_file(&at("one")).unwrap();
@@ -68,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_keeps_user_and_mode() {
+    fn copy_keeps_owner_and_mode() {
         let folder = tempfile::tempdir().unwrap();
         let [one, other] = ["one", "other"].map(|name| folder.path().join(name));
         std::fs::write(&one, "x").unwrap();

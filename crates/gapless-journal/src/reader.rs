@@ -1,7 +1,7 @@
-//! The reader: reads a journal without its lock, also while a writer runs or from a copy.
+//! The reader: reads a journal without its lock, also while a writer runs, or from a copy.
 //!
-//! Used for recovery of services, for late readers of a live stream, and by the commands that look
-//! at journals. It never writes.
+//! Used for recovery of services, for late readers of a live stream, and by commands that inspect journals. It never
+//! writes.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,8 +13,8 @@ use crate::options::{Environment, RecoveryCheck};
 use crate::records::{Record, Records, SegmentRecords};
 use crate::replay::Replay;
 
-/// How often a look at a directory is repeated in which something seems to be missing: a live writer may have changed it
-/// between the look at the history and the listing.
+/// Attempts when segments seem to be missing: a live writer may have changed the directory between the read of the
+/// history and the listing.
 const COMPLETE_ATTEMPTS_MAX: usize = 10;
 
 /// A journal, open for reading.
@@ -26,15 +26,16 @@ pub struct JournalReader {
 }
 
 impl JournalReader {
-    /// Opens the journal of `directory` as it is now; a [`Replay`] follows what is appended later.
+    /// Opens the journal of `directory` in its current state; a [`Replay`] follows later frames.
     ///
     /// # Errors
-    /// [`JournalError::NoJournal`] for a directory without a segment or that is not there, and the errors in the headers of its segments.
+    /// [`JournalError::NoJournal`] if the directory is missing or has no segment, and errors in the headers of its
+    /// segments.
     pub fn open(directory: impl Into<PathBuf>) -> Result<Self, JournalError> {
         Self::open_in(directory, Environment::default())
     }
 
-    /// As [`JournalReader::open`], on another machine than this one.
+    /// Like [`JournalReader::open`], in the environment of another machine.
     ///
     /// # Errors
     /// As [`JournalReader::open`].
@@ -51,8 +52,8 @@ impl JournalReader {
         Ok(Self { directory, environment, survey })
     }
 
-    /// As [`JournalReader::open`], for who would take what is left for all there is: refuses a journal of which the oldest
-    /// or the newest segments are gone, as opening it for writing does.
+    /// Like [`JournalReader::open`], for callers that need the whole journal: refuses one whose oldest or newest
+    /// segments are missing, like opening it for writing.
     ///
     /// # Errors
     /// As [`JournalReader::open`]; the missing segments, and the file that names them.
@@ -61,7 +62,7 @@ impl JournalReader {
         complete.map(|()| reader)
     }
 
-    /// The journal, and whether all is there that its history names.
+    /// Opens the journal, and checks that it has all segments named by its history.
     pub(crate) fn open_and_compare(
         directory: impl Into<PathBuf>,
         environment: Environment,
@@ -79,43 +80,41 @@ impl JournalReader {
         }
     }
 
-    /// From the findings of a survey, which are at least one segment.
+    /// Creates a reader from a survey with at least one segment.
     pub(crate) fn of(directory: &Path, environment: &Environment, survey: &Survey) -> Self {
         Self { directory: directory.to_owned(), environment: environment.clone(), survey: survey.clone() }
     }
 
-    /// The directory.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The stream whose frames these are.
+    /// Returns the stream of the frames.
     #[must_use]
     pub fn stream_id(&self) -> u128 {
         self.oldest().header.stream_id
     }
 
-    /// Drawn when the directory was made and kept for its life.
+    /// Returns the random value drawn when the directory was created.
     #[must_use]
     pub fn incarnation(&self) -> u64 {
         self.oldest().header.incarnation
     }
 
-    /// The oldest sequence in the journal when this reader was opened.
+    /// Returns the oldest sequence in the journal when this reader was opened.
     #[must_use]
     pub fn first_sequence(&self) -> u64 {
         self.oldest().first_sequence
     }
 
-    /// Whether the journal was last written on this boot of this machine, so that its journaled mark
-    /// is good.
+    /// Tells whether the journal was last written on this boot of this machine, so that its journaled mark is good.
     #[must_use]
     pub fn is_same_boot(&self) -> bool {
         self.survey.is_same_boot(self.environment.boot_id)
     }
 
-    /// The mark that is good, and the sequence up to which it vouches for every frame.
+    /// Returns the good mark, and the sequence up to which it vouches for every frame.
     ///
     /// # Errors
     /// [`JournalError::MarkDamaged`].
@@ -124,8 +123,8 @@ impl JournalReader {
             .map(|good| (good.name, good.sequence))
     }
 
-    /// The last sequence that can be read now; one before the first where there is none. On another
-    /// boot than the one on which the journal was written this reads the newest segment.
+    /// Returns the last sequence that can be read now; one before the first in an empty journal. On another boot than
+    /// the writer's this reads the newest segment.
     ///
     /// # Errors
     /// As [`Replay::next_frame`].
@@ -138,28 +137,28 @@ impl JournalReader {
         Ok(replay.next_sequence() - 1)
     }
 
-    /// The last sequence that opening the journal for writing would keep: all is looked at that it would look at, and
-    /// nothing is changed.
+    /// Returns the last sequence that opening the journal for writing would keep, after the same checks. Changes
+    /// nothing.
     ///
     /// # Errors
-    /// Those of opening it.
+    /// As of opening it.
     pub fn recoverable_sequence(&self) -> Result<u64, JournalError> {
         self.survey.check_complete(&self.directory)?;
         let evaluation = evaluate(&self.survey, &self.environment, RecoveryCheck::Tail)?;
         Ok(evaluation.kept.last().map_or(0, |kept| kept.last_sequence))
     }
 
-    /// The last sequence that was on the device when this reader was opened, as the marks say.
+    /// Returns the last synced sequence by the marks, when this reader was opened.
     #[must_use]
     pub fn synced_sequence(&self) -> u64 {
         self.survey.synced_sequence()
     }
 
-    /// The last sequence at or before `sequence`, and behind the first one, with which a segment begins and which no message crosses: what is before it
-    /// can be deleted. `None` if there is none.
+    /// Returns the highest first sequence of a segment up to `sequence`, except the oldest segment's, that no message
+    /// crosses: everything before it can be deleted. `None` without such a segment.
     ///
     /// # Errors
-    /// As [`Replay::next_frame`], of the segment that begins with it.
+    /// As [`Replay::next_frame`], for the segment that begins with it.
     pub fn boundary_at(&self, sequence: u64) -> Result<Option<u64>, JournalError> {
         let others = self.survey.segments.iter().skip(1).rev();
         for found in others.filter(|found| found.has_final_name && found.first_sequence <= sequence) {
@@ -171,22 +170,21 @@ impl JournalReader {
         Ok(None)
     }
 
-    /// Frames from `from_sequence` on, each with both checksums checked. `from_sequence` may be one after the last, for
-    /// a reader that only follows.
+    /// Replays frames from `from_sequence` on, with both checksums of each checked. `from_sequence` may be one after
+    /// the last, for a reader that only follows.
     ///
-    /// A writer may cut frames off meanwhile and write others in their place: a returned frame is a copy, whole and
-    /// checked.
+    /// Returned frames are checked copies, because a writer may truncate frames meanwhile and write others in their
+    /// place.
     ///
     /// # Errors
-    /// [`JournalError::NotHeld`] for a sequence that the journal does not hold (any more), and
-    /// damage on the way to it.
+    /// [`JournalError::NotHeld`] for a sequence that is not, or no longer, in the journal, and damage before it.
     pub fn replay(&self, from_sequence: u64) -> Result<Replay, JournalError> {
         Replay::begin(&self.directory, self.environment.clone(), &self.survey, from_sequence, None)
     }
 
-    /// As [`JournalReader::replay`] up to the frame `last_sequence`, without a copy: frames are borrowed where they
-    /// stand. For callers that know that nobody cuts them off, because they are released or nobody writes this journal
-    /// now. [`Replay::read_until`] moves that limit on.
+    /// Replays like [`JournalReader::replay`] up to the frame `last_sequence`, without copies: frames are borrowed in
+    /// place. The caller must know that they cannot be truncated, because they are released or the journal has no
+    /// writer now. [`Replay::read_until`] raises the limit.
     ///
     /// # Errors
     /// As [`JournalReader::replay`].
@@ -194,16 +192,15 @@ impl JournalReader {
         Replay::begin(&self.directory, self.environment.clone(), &self.survey, from_sequence, Some(last_sequence))
     }
 
-    /// The records of consensus, oldest first: from the newest checkpoint on if there is one, with all after it. They
-    /// are read into memory, as [`JournalReader::replay`] reads frames: records that a writer appends later are not
-    /// among them.
+    /// Reads the consensus records, oldest first: from the newest checkpoint if there is one, and all after it. Like
+    /// [`JournalReader::replay`] it reads the current journal; records appended later are not included.
     ///
     /// # Errors
     /// As [`Replay::next_frame`]: damage in a record, or in a frame after the first, that a good mark covers.
     pub fn records(&self) -> Result<Records, JournalError> {
         let is_same_boot = self.is_same_boot();
         let good = crate::evaluation::good_mark(&self.survey, self.newest(), is_same_boot)?;
-        // On another boot one that is not vouched for may stand after the journal's end.
+        // On another boot, a checkpoint without a mark that vouches for it may lie after the journal's end.
         let is_good = |found: &&Found| match found.segment_records {
             SegmentRecords::Checkpoint { position, behind_sequence } => {
                 is_same_boot || behind_sequence < good.sequence || position < good.must_reach(found)
@@ -219,11 +216,11 @@ impl JournalReader {
         self.replay_segment(self.oldest())?.into_records()
     }
 
-    /// Of the newest checkpoints of the segments, the first from the newest on that is wanted. One that cannot be read is
-    /// passed over, as is a segment that is deleted meanwhile.
+    /// Returns the first wanted checkpoint, starting with the newest segment; each segment has at most its newest
+    /// checkpoint. Skips checkpoints that cannot be read, and segments deleted meanwhile.
     ///
     /// # Errors
-    /// A segment that cannot be opened.
+    /// A segment cannot be opened.
     pub fn newest_checkpoint(
         &self,
         mut is_wanted: impl FnMut(&Record) -> bool,
@@ -247,7 +244,7 @@ impl JournalReader {
         Ok(None)
     }
 
-    /// From the first byte of a segment on, records included.
+    /// Replays from the first byte of a segment on, with records.
     pub(crate) fn replay_segment(&self, found: &Found) -> Result<Replay, JournalError> {
         Replay::begin_segment(&self.directory, self.environment.clone(), &self.survey, found.first_sequence)
     }

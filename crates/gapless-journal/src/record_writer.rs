@@ -1,6 +1,6 @@
-//! Appending records of consensus: the part of the journal's writer that a cluster uses.
+//! Appends consensus records: the part of the journal's writer that a cluster uses.
 //!
-//! Called by the thread that journals. A record goes the way of a frame; see `records` for its form.
+//! Called by the journaling thread. Records are written like frames; see `records` for their format.
 
 use std::sync::atomic::Ordering;
 
@@ -13,26 +13,27 @@ use crate::journal::Journal;
 use crate::records::SegmentRecords;
 
 impl Journal {
-    /// Appends a record of consensus after the appended frames and records. It is in the operating system's hands after
-    /// [`Journal::commit`], as frames are, and on the device after [`Journal::sync`], or after a
-    /// [`crate::Syncer::sync`] that was called after that commit. Replays pass over it;
-    /// [`crate::JournalReader::records`] returns it.
+    /// Appends a consensus record after the appended frames and records. The operating system has it after
+    /// [`Journal::commit`], like frames. It is on the device after [`Journal::sync`], or after a
+    /// [`crate::Syncer::sync`] that follows the commit. Replays skip it; [`crate::JournalReader::records`] returns it.
     ///
-    /// Copies `payload` twice; allocates where it is longer than any before it.
+    /// Copies `payload` twice; allocates if it is longer than all before it.
     ///
     /// # Errors
-    /// [`JournalError::RecordTooLong`] for a payload that makes no frame of at most
-    /// [`frame_length_max`](crate::JournalOptions::frame_length_max) bytes, [`JournalError::RecordsFull`] where a segment is
-    /// full of records without a frame among them, and a full disk when the next segment is needed: nothing is changed,
-    /// and frames are still taken. After any other failure the journal refuses everything.
+    /// [`JournalError::RecordTooLong`] if the frame would exceed
+    /// [`frame_length_max`](crate::JournalOptions::frame_length_max) bytes, [`JournalError::RecordsFull`] if a segment
+    /// is full of records without a frame, and a full disk when the next segment is needed. In these cases the journal
+    /// is unchanged and still accepts frames. After any other failure it refuses everything.
     pub fn append_record(&mut self, payload: &[u8]) -> Result<(), JournalError> {
         self.append_record_of(payload, 0)
     }
 
-    /// As [`Journal::append_record`], for a record that holds everything consensus keeps: no record before it is needed
-    /// any more. Retention deletes nothing of a journal with records until there is a checkpoint in a newer segment
-    /// that stands before the frame of the snapshot sequence, so that no truncation of unreleased frames takes it; and
-    /// never that segment. Best written as the first thing in a segment, see [`Journal::segments_begun`].
+    /// Appends a record with the whole state of consensus, like [`Journal::append_record`]: earlier records are no
+    /// longer needed.
+    ///
+    /// In a journal with records, retention deletes nothing until a newer segment has a checkpoint before the frame of
+    /// the snapshot sequence, so that no truncation of unreleased frames removes it. It never deletes that segment.
+    /// Best written first in a segment, see [`Journal::segments_begun`].
     ///
     /// # Errors
     /// As [`Journal::append_record`].
@@ -40,8 +41,8 @@ impl Journal {
         self.append_record_of(payload, CHECKPOINT_FLAG)
     }
 
-    /// Commits, and puts everything on the device, records included, before it returns the last synced sequence.
-    /// Blocks: for records that must be synced before an answer. Others use [`Journal::syncer`] on a helper thread.
+    /// Commits and syncs everything, records included; returns the last synced sequence. Blocks: for records that must
+    /// be synced before a reply. Other callers use [`Journal::syncer`] on a helper thread.
     ///
     /// # Errors
     /// As [`Journal::commit`] and [`crate::Syncer::sync`].
@@ -50,8 +51,8 @@ impl Journal {
         self.syncer().sync()
     }
 
-    /// How many segments this journal has begun since it was opened: rises by one with each, the first segment of a new
-    /// directory included. The consensus that appends records writes a checkpoint when it has risen.
+    /// Returns how many segments this journal has begun since it was opened, counting the first one of a new directory.
+    /// Consensus writes a checkpoint when the number has risen.
     #[must_use]
     pub fn segments_begun(&self) -> u64 {
         self.segments_begun
@@ -86,10 +87,10 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes sure that a record of `needed` bytes fits the active segment, whichever that is then.
+    /// Makes room for a record of `needed` bytes in the active segment, rolling to another if necessary.
     ///
-    /// Segments have their names from their first sequence, so each but the newest holds a frame. In one that holds none
-    /// yet, room for the longest one is left.
+    /// Segments are named by their first sequence, so each but the newest needs a frame. In a segment without frames,
+    /// room for the longest frame is reserved.
     fn make_room(&mut self, needed: usize) -> Result<(), JournalError> {
         let left = self.limit - self.position;
         let reserved = aligned_length(self.shared.options.frame_length_max);
@@ -112,13 +113,13 @@ impl Journal {
         JournalError::RecordsFull { segment: self.active.path(), position: self.position as u64 }
     }
 
-    /// Whether a frame stands in the active segment.
+    /// Tells whether the active segment has a frame.
     pub(crate) fn has_frame_in_active(&self) -> bool {
         self.last_sequence >= self.active_first_sequence
     }
 
-    /// Writes the records it holds into the active segment's header, and passes them to retention. Only for positions
-    /// that a journaled mark covers.
+    /// Writes the records mark of the active segment, and informs retention. Only for positions that a journaled mark
+    /// covers.
     #[cold]
     pub(crate) fn publish_held(&mut self) {
         let (first, second) = self.segment_records.to_words();
@@ -129,7 +130,7 @@ impl Journal {
         self.published_records = self.segment_records;
     }
 
-    /// Says that every appended record is journaled.
+    /// Notes that every appended record is journaled.
     #[cold]
     pub(crate) fn count_records(&mut self) {
         if self.segment_records != self.published_records {
@@ -140,11 +141,11 @@ impl Journal {
         self.shared.journaled_records.store(self.records_appended, Ordering::Release);
     }
 
-    /// Whether a record may stand after the last frame, by what the segments say of themselves.
+    /// Tells whether a record may follow the last frame, according to the segments' records.
     pub(crate) fn may_hold_record_behind_last(&self) -> bool {
         let list = self.shared.segment_list();
         let newest = list.entries.iter().rev();
-        // The last frame stands in the newest segment that begins at or before it.
+        // The newest segment that begins at or before the last frame has that frame.
         let last_with_frame = list.entries.iter().rposition(|entry| entry.first_sequence <= self.last_sequence);
         let looked_at = list.entries.len() - last_with_frame.unwrap_or(0);
         newest.take(looked_at).any(|entry| entry.segment_records != SegmentRecords::Nothing)

@@ -1,8 +1,8 @@
-//! Records of consensus among the frames of a journal: the records in a segment, and how they are read back.
+//! Consensus records among the frames of a journal: those of a segment, and reading them back.
 //!
-//! A record is a frame of kind [`Kind::Consensus`](gapless_wire::Kind::Consensus) with sequence 0, whose `session_seq` is
-//! the sequence of the frame before it, so that one in a wrong place is noticed as a frame is. A flag says that it is a
-//! checkpoint. Written by `record_writer`, passed over by every replay, collected here for
+//! A record is a frame of kind [`Kind::Consensus`](gapless_wire::Kind::Consensus) with sequence 0. Its `session_seq` is
+//! the sequence of the frame before it, so a misplaced record is detected like a misplaced frame. A flag marks a
+//! checkpoint. Written by `record_writer`, skipped by every replay, collected here for
 //! [`crate::JournalReader::records`].
 
 use crate::FrameFault;
@@ -14,18 +14,18 @@ use crate::descriptor::RECORDS_MARK_OFFSET;
 use crate::mapping::Mapping;
 use crate::mark;
 
-/// One record of consensus.
+/// A consensus record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The sequence of the last frame before it; one before the journal's first where there is none.
+    /// Sequence of the last frame before it; one before the journal's first if no frame precedes it.
     pub behind_sequence: u64,
-    /// Whether everything that consensus keeps is in it, so that no record before it is needed.
+    /// Set if it has the whole state of consensus, so that earlier records are not needed.
     pub is_checkpoint: bool,
-    /// The payload that [`crate::Journal::append_record`] was given.
+    /// Payload given to [`crate::Journal::append_record`].
     pub payload: Vec<u8>,
 }
 
-/// The records of a journal, oldest first. Made by [`crate::JournalReader::records`].
+/// Records of a journal, oldest first. Created by [`crate::JournalReader::records`].
 #[derive(Debug)]
 pub struct Records {
     records: std::vec::IntoIter<Record>,
@@ -37,7 +37,7 @@ impl Records {
         Self { records: records.into_iter(), stop }
     }
 
-    /// Why the journal ended before its bytes do, if it did; as [`crate::Replay::stop`].
+    /// Returns the reason if the journal ended before its bytes; see [`crate::Replay::stop`].
     #[must_use]
     pub fn stop(&self) -> Option<&ReplayStop> {
         self.stop.as_ref()
@@ -58,38 +58,36 @@ impl Iterator for Records {
 
 impl ExactSizeIterator for Records {}
 
-/// Whether a checked record is a checkpoint.
 pub(crate) fn is_checkpoint(record: &Frame<'_>) -> bool {
     record.flags() & CHECKPOINT_FLAG != 0
 }
 
-/// The records in a segment.
+/// Records in a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SegmentRecords {
-    /// No record.
     #[default]
     Nothing,
-    /// Records, and no checkpoint among them.
+    /// Records without a checkpoint.
     Records,
-    /// Records; the newest checkpoint stands at `position`, after the frame of `behind_sequence`.
+    /// Records; the newest checkpoint is at `position`, after frame `behind_sequence`.
     Checkpoint { position: u64, behind_sequence: u64 },
 }
 
 impl SegmentRecords {
-    /// As the records mark says. It is only a hint where the frames beside it may be damaged; a mark that was never
-    /// written says the same as one that is damaged.
+    /// Reads the records mark. It is only a hint if the segment may be damaged: a damaged mark reads like one that was
+    /// never written.
     pub(crate) fn read(mapping: &Mapping) -> Self {
         match mark::read(mapping.mark(RECORDS_MARK_OFFSET)) {
             None => Self::Nothing,
             Some(mark) if mark.first == 0 => {
-                // Taken back by a truncation, see `SegmentRecords::to_words`.
+                // Written by a truncation, see `SegmentRecords::to_words`.
                 if mark.second == 0 { Self::Records } else { Self::Nothing }
             }
             Some(mark) => Self::Checkpoint { position: mark.first, behind_sequence: mark.second },
         }
     }
 
-    /// The two values of the records mark.
+    /// Returns the two values of the records mark.
     pub(crate) fn to_words(self) -> (u64, u64) {
         match self {
             Self::Nothing => (0, 1),
@@ -98,7 +96,7 @@ impl SegmentRecords {
         }
     }
 
-    /// With one more record, which stands at `position`.
+    /// Adds a record at `position`.
     pub(crate) fn with(self, is_checkpoint: bool, position: u64, behind_sequence: u64) -> Self {
         match (is_checkpoint, self) {
             (true, _) => Self::Checkpoint { position, behind_sequence },
@@ -108,22 +106,22 @@ impl SegmentRecords {
     }
 }
 
-/// The notes of a replay on the records that it passes over.
+/// Records that a replay has skipped.
 #[derive(Debug, Default)]
 pub(crate) struct Passed {
     pub(crate) count: u64,
-    /// Their length in bytes, padding included.
+    /// Their length with padding, bytes.
     pub(crate) bytes: u64,
-    /// Where the newest checkpoint stands: the first sequence of its segment, and the position there.
+    /// Position of the newest checkpoint: the first sequence of its segment, and the offset there.
     pub(crate) checkpoint: Option<(u64, u64)>,
-    /// Segment and position of the last one. A replay that has met no frame after records meets them again.
+    /// Segment and position of the last record. A replay that has met no frame after records meets them again.
     last: Option<(u64, usize)>,
-    /// From the newest checkpoint on.
+    /// Records from the newest checkpoint on.
     pub(crate) collected: Option<Vec<Record>>,
 }
 
 impl Passed {
-    /// Notes a checked record at `position` of the segment that begins with `segment`.
+    /// Adds a checked record at `position` of the segment that begins with `segment`.
     #[cold]
     pub(crate) fn note(&mut self, segment: u64, position: usize, record: &Frame<'_>) {
         if self.last.is_some_and(|last| last >= (segment, position)) {
@@ -146,14 +144,14 @@ impl Passed {
     }
 }
 
-/// Why a replay ended before the bytes of the journal do. Only on another boot than the one on which
-/// it was written; opening the journal for writing cuts there.
+/// Reason why a replay ended before the journal's bytes. Only on another boot than the writer's; opening the journal
+/// for writing truncates there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayStop {
     pub segment: PathBuf,
-    /// Where the first bad frame begins.
+    /// Position of the first bad frame.
     pub position: u64,
-    /// The sequence that belongs there.
+    /// Expected sequence.
     pub sequence: u64,
     pub reason: FrameFault,
 }

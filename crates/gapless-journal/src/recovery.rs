@@ -1,7 +1,7 @@
-//! Opening a journal: makes the first segment, or recovers what is there by decision 7.
+//! Opens a journal: creates the first segment, or recovers the directory (decision 7).
 //!
-//! `evaluation` judges; this module acts on it: cuts, cleans, moves the marks. Every step leaves a directory that
-//! recovers to the same end if the process dies after it.
+//! `evaluation` judges; this module truncates, cleans up and moves the marks. Every step leaves a directory that
+//! recovers to the same result if the process dies after it.
 
 use gapless_agent::checked_file;
 use gapless_agent::private_folder;
@@ -31,7 +31,7 @@ use crate::segment_times::note_last;
 use crate::shared_journal::{Entry, Rolled, SegmentList, SharedJournal};
 use crate::{descriptor as d, index};
 
-/// The end that a writer continues from.
+/// End of the journal, from which a writer continues.
 #[derive(Debug)]
 pub(crate) struct Recovered {
     pub(crate) shared: Arc<SharedJournal>,
@@ -56,7 +56,7 @@ pub(crate) fn open(options: JournalOptions) -> Result<(Recovered, RecoveryReport
     }
 }
 
-/// Makes the first segment.
+/// Creates the first segment.
 fn create(
     options: JournalOptions,
     lock: DirectoryLock,
@@ -120,7 +120,7 @@ fn create(
     Ok((Recovered { shared: Arc::new(shared), active, position, last_sequence }, report))
 }
 
-/// Recovers what is there.
+/// Recovers an existing journal.
 fn recover(
     options: JournalOptions,
     lock: DirectoryLock,
@@ -142,7 +142,7 @@ fn recover(
     let removed = remove_all(survey.leftovers)?;
     let mut kept_cuts = survey.cuts;
     let mut cuts = Vec::new();
-    // From the newest on, so that no gap arises if this is interrupted.
+    // Newest first, so that an interruption leaves no gap.
     for found in dropped.iter().rev() {
         cuts.push(take_out(&options.directory, &found.path, found.first_sequence)?);
     }
@@ -189,7 +189,7 @@ fn recover(
     for kept in kept.iter().filter(|kept| kept.found.sync_failed) {
         clear_failed_mark(&options, &kept.found)?;
     }
-    // The boot mark is last: until then the marks are judged as those of the boot before.
+    // The boot mark comes last: until then the marks count as those of the previous boot.
     active.write_mark(d::JOURNALED_MARK_OFFSET, position as u64, last_sequence);
     active.write_mark(d::SYNCED_MARK_OFFSET, synced_sequence, synced_position);
     let (low, high) = BootId::to_words(options.environment.boot_id);
@@ -228,13 +228,13 @@ fn recover(
     let shared =
         SharedJournal::new(options, incarnation, (last_sequence, synced_sequence), list, cut_bytes, next, lock);
     if holds_records && !is_all_synced {
-        // Relaxed: nobody else has a handle yet.
+        // Relaxed: there are no other handles yet.
         shared.journaled_records.store(1, Ordering::Relaxed);
     }
     Ok((Recovered { shared: Arc::new(shared), active, position, last_sequence }, report))
 }
 
-/// The segments here one slot of whose journaled mark is damaged, and where.
+/// Lists the local segments with a damaged slot of the journaled mark.
 fn note_damaged_slots(survey: &Survey) -> Vec<MendedMark> {
     let is_here = |found: &&Found| found.archived.is_none();
     let damaged =
@@ -247,8 +247,8 @@ fn note_damaged_slots(survey: &Survey) -> Vec<MendedMark> {
     damaged
 }
 
-/// Opens the older segments that were scanned, or are not on the device up to their end yet, or have no final name, or
-/// have a slot of their mark damaged.
+/// Opens the older segments that were scanned, are not completely on the device, have no final name, or have a damaged
+/// slot.
 fn restore_older(
     options: &JournalOptions,
     kept: &[Kept],
@@ -277,8 +277,8 @@ fn restore_older(
     Ok(rolled)
 }
 
-/// Puts the frames of these segments on the device, written again where a failed fdatasync may have dropped them from the
-/// cache. `newest` is the file of the active segment, its first sequence and where its frames end.
+/// Syncs the frames of these segments. Rewrites them first if a failed fdatasync may have dropped them from the cache.
+/// `newest`: file, first sequence and end of the active segment.
 fn put_on_device(
     options: &JournalOptions,
     rolled: &VecDeque<Rolled>,
@@ -298,11 +298,11 @@ fn put_on_device(
     Ok(())
 }
 
-/// Whether what files beside the journal say of it holds. A cut that one of them speaks against is not made.
+/// Checks the points recorded by files next to the journal. Recovery truncates no frame that a point needs.
 fn check_points(options: &JournalOptions, survey: &Survey, evaluation: &Evaluation) -> Result<(), JournalError> {
     let mut environment = options.environment.clone();
     if survey.segments.iter().any(|found| found.damaged_slot_position.is_some()) {
-        // Frames are found without the mark then, as on another boot.
+        // Then frames are found without the mark, as on another boot.
         environment.boot_id = None;
     }
     let reader = JournalReader::of(&options.directory, &environment, survey);
@@ -321,7 +321,8 @@ fn check_points(options: &JournalOptions, survey: &Survey, evaluation: &Evaluati
     Ok(())
 }
 
-/// The history, which names nothing that is about to be cut; made of the segments where there is none.
+/// Opens the history and removes segments that are about to be truncated from it; recreates a missing one from the
+/// segments.
 fn open_history(options: &JournalOptions, incarnation: u64, kept: &[Kept]) -> Result<HistoryFile, JournalError> {
     let (oldest, newest) = (kept[0].found.first_sequence, kept[kept.len() - 1].found.first_sequence);
     let Some(mut file) = HistoryFile::open(&options.directory)? else {
@@ -336,8 +337,8 @@ fn open_history(options: &JournalOptions, incarnation: u64, kept: &[Kept]) -> Re
     Ok(file)
 }
 
-/// Opens the newest segment for writing and removes bytes that do not belong to the journal; returns the file that they
-/// are kept in, if there were any.
+/// Opens the newest segment for writing and removes bytes that do not belong to the journal. Returns the file that
+/// keeps them, if any.
 fn restore_active(
     options: &JournalOptions,
     newest: &Kept,
@@ -353,7 +354,7 @@ fn restore_active(
         } else {
             let range = (position as u64, tail.nonzero_end);
             kept_tail = Some(copy_tail(&options.directory, &file, found.first_sequence, range)?);
-            // Else these bytes could come back as frames, after others that are written before them.
+            // Otherwise these bytes could reappear as frames after newer ones.
             write_zeros(&file, position as u64, tail.nonzero_end)
                 .and_then(|()| file.sync_data())
                 .map_err(|error| JournalError::io("cut", &found.path, error))?;
@@ -366,8 +367,8 @@ fn restore_active(
     Ok((segment, position, kept_tail))
 }
 
-/// Raises the limit in the header of the segment that takes the next frames to that of the options: a frame above
-/// the header's limit would be damage to a reader.
+/// Raises the frame limit in the header of the active segment to that of the options: to a reader, a frame above the
+/// header's limit is damage.
 fn admit_longer_frames(options: &JournalOptions, found: &Found, file: &File) -> Result<d::FixedHeader, JournalError> {
     let frame_length_max = found.header.frame_length_max.max(options.frame_length_max as u32);
     let header = d::FixedHeader { frame_length_max, ..found.header };
@@ -417,7 +418,7 @@ fn rebuild_index(segment: &Segment, kept: &Kept) {
     }
 }
 
-/// Makes the header say which records the segment holds.
+/// Updates the records mark in the header.
 fn note_held(segment: &Segment, kept: &Kept) {
     if kept.segment_records != kept.found.segment_records {
         let (first, second) = kept.segment_records.to_words();
@@ -425,13 +426,13 @@ fn note_held(segment: &Segment, kept: &Kept) {
     }
 }
 
-/// The time stamp of the last frame of a sealed segment; 0 without one. A writer that dies before it has given the next
-/// segment its name has not noted it.
+/// Returns the time stamp of a sealed segment's last frame; 0 without a segment. The mark lacks it if the writer died
+/// before naming the next segment.
 fn last_ns(directory: &Path, kept: Option<&Kept>) -> Result<u64, JournalError> {
     match kept {
         Some(kept) if kept.last_timestamp_ns == 0 => {
             let first_sequence = kept.found.first_sequence;
-            // It has its final name by now, even if it was found under another.
+            // The segment has its final name by now.
             note_last(&directory.join(d::segment_name(first_sequence)), first_sequence, kept.last_sequence)
         }
         Some(kept) => Ok(kept.last_timestamp_ns),
@@ -439,8 +440,7 @@ fn last_ns(directory: &Path, kept: Option<&Kept>) -> Result<u64, JournalError> {
     }
 }
 
-/// Makes the header say which time stamps the frame before the first and the last have; the time of the frame before
-/// stays where nothing better is known.
+/// Updates the time stamps in the header; an unknown time of the frame before leaves the old value.
 fn note_times(segment: &Segment, kept: &Kept, (before_ns, last_ns): (u64, u64)) {
     let noted = kept.found.times_ns;
     let times_ns = (if noted.0 == 0 { before_ns } else { noted.0 }, last_ns);
@@ -449,7 +449,7 @@ fn note_times(segment: &Segment, kept: &Kept, (before_ns, last_ns): (u64, u64)) 
     }
 }
 
-/// Writes frames once more: after a failed fdatasync the kernel may hold them for written.
+/// Rewrites frames, because after a failed fdatasync the kernel may consider them written.
 fn rewrite(file: &File, from: u64, to: u64) -> std::io::Result<()> {
     let mut buffer = vec![0; 1 << 20];
     let mut position = from;
@@ -462,7 +462,7 @@ fn rewrite(file: &File, from: u64, to: u64) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Takes back the note of a failed sync, once its frames are on the device after all.
+/// Clears the mark of a failed sync, after its frames are on the device.
 fn clear_failed_mark(options: &JournalOptions, found: &Found) -> Result<(), JournalError> {
     let path = options.directory.join(d::segment_name(found.first_sequence));
     let file = open_to_write(&path)?;
@@ -470,7 +470,6 @@ fn clear_failed_mark(options: &JournalOptions, found: &Found) -> Result<(), Jour
     Ok(())
 }
 
-/// Gives a segment its final name.
 fn give_final_name(options: &JournalOptions, segment: &Segment, first_sequence: u64) -> Result<(), JournalError> {
     let (from, to) = (segment.path(), options.directory.join(d::segment_name(first_sequence)));
     let synced = segment.sync_header();
@@ -487,7 +486,7 @@ fn remove_all(paths: Vec<PathBuf>) -> Result<Vec<PathBuf>, JournalError> {
     Ok(paths)
 }
 
-/// A random number, as the incarnation of the journal in `directory`.
+/// Draws a random incarnation for the journal in `directory`.
 pub(crate) fn draw_incarnation(directory: &Path) -> Result<u64, JournalError> {
     let mut bytes = [0u8; 8];
     gapless_agent::random::fill(&mut bytes)
@@ -501,13 +500,13 @@ mod tests {
     use std::fs::OpenOptions;
 
     #[test]
-    fn every_byte_is_written_again() {
+    fn rewrite_covers_the_exact_range() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("frames");
         let bytes: Vec<u8> = (0..(5_u32 << 20) / 2).map(|i| (i % 251) as u8).collect();
         for (from, to) in [(0, bytes.len()), (8, bytes.len()), (4096, 8192), (4096, 4096)] {
             std::fs::write(&path, &bytes).unwrap();
-            // Linux appends what is written through such a file, wherever it should go: it shows what was written.
+            // On Linux, positioned writes to an append-mode file are appended: this shows what was written.
             let file = OpenOptions::new().read(true).append(true).open(&path).unwrap();
             rewrite(&file, from as u64, to as u64).unwrap();
             assert!(std::fs::read(&path).unwrap()[bytes.len()..] == bytes[from..to], "{from}..{to}");

@@ -1,61 +1,60 @@
-//! [`RecoveryReport`]: the findings and cuts of opening a journal.
+//! [`RecoveryReport`]: findings of opening a journal, and the bytes that it removed.
 
 use std::path::PathBuf;
 
 use crate::error::{FrameFault, MarkName};
 
-/// The findings and actions of a recovery.
+/// Findings and actions of a recovery.
 #[derive(Clone, Debug)]
 pub struct RecoveryReport {
-    /// Whether the journal was made now.
+    /// Set if the journal was created now.
     pub is_new: bool,
-    /// Whether the journal was last written on this boot of this machine.
+    /// Set if the journal was last written on this boot of this machine.
     pub is_same_boot: bool,
-    /// The mark that was good, and the sequence up to which it vouches for every frame.
+    /// Good mark, and the sequence up to which it vouches for every frame.
     pub good_mark: (MarkName, u64),
-    /// The first sequence that the journal holds.
+    /// First sequence in the journal.
     pub first_sequence: u64,
-    /// The last sequence that the journal holds; one before the first where there is none.
+    /// Last sequence in the journal; one before the first in an empty journal.
     pub last_sequence: u64,
     pub segments: usize,
     pub frames_scanned: u64,
-    /// The cut from the end; `None` if there was none.
+    /// Bytes removed from the end, if any.
     pub cut: Option<Cut>,
-    /// Whether the process before had a failed fdatasync, so that its frames were written again.
+    /// Set if a sync of the previous process had failed, so that its frames were rewritten.
     pub is_rewritten: bool,
-    /// Journaled marks one slot of which was damaged; the other was believed, and the mark is written anew.
+    /// Journaled marks with a damaged slot; the other slot was trusted, and the mark rewritten.
     pub mended_marks: Vec<MendedMark>,
-    /// Files that were removed: segments that were never used.
+    /// Removed files: segments that were never in use.
     pub removed: Vec<PathBuf>,
-    /// Files that hold what was cut, now and before; none of them is ever deleted.
+    /// Files with removed bytes, of this and earlier recoveries; the journal never deletes them.
     pub kept_cuts: Vec<PathBuf>,
 }
 
-/// A journaled mark one slot of which was damaged.
+/// A journaled mark with a damaged slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MendedMark {
-    /// The file.
     pub segment: PathBuf,
-    /// Where in the file the damaged slot begins.
+    /// Position of the damaged slot in the file.
     pub position: u64,
 }
 
-/// The part that recovery cut from the end of a journal: nothing that a good mark vouched for.
+/// Bytes that recovery removed from the end of a journal. No good mark vouched for them.
 #[derive(Clone, Debug)]
 pub struct Cut {
     pub segment: PathBuf,
-    /// The files that hold what was cut, under other names.
+    /// Files that keep these bytes.
     pub kept: Vec<PathBuf>,
-    /// Where the first bad frame began.
+    /// Position of the first bad frame.
     pub position: u64,
-    /// The sequence that belonged there.
+    /// Expected sequence.
     pub sequence: u64,
     pub reason: FrameFault,
-    /// How many bytes were cut, up to the last that was not zero.
+    /// Number of bytes, up to the last nonzero one.
     pub bytes: u64,
-    /// How many intact frames were cut with it.
+    /// Number of intact frames among them.
     pub frames: u64,
-    /// How many intact records of consensus were cut with it.
+    /// Number of intact consensus records among them.
     pub records: u64,
 }
 

@@ -1,10 +1,9 @@
-//! Replay: frames of a journal one after the other, copied out of the mapped segments, or in place where nobody cuts
-//! them.
+//! Replay: reads the frames of a journal in order, copied from the mapped segments, or borrowed in place if they cannot
+//! be truncated.
 //!
-//! On the boot on which the journal was written it stops at the journaled mark, and so may run beside the writer. On
-//! any other it reads as far as frames go: a bad one up to the synced mark is an error, after it the end. Frames that
-//! it returns are checked; for one that it cannot return it gives the reason. Records of consensus are checked as
-//! frames are, and passed over.
+//! On the boot that wrote the journal it stops at the journaled mark, so it can run while a writer runs. On any other
+//! boot it reads to the first invalid frame: that is an error up to the synced mark, and after it the end. Returned
+//! frames are checked. Consensus records are checked too, and skipped.
 
 mod current;
 mod end;
@@ -26,50 +25,50 @@ use crate::{descriptor as d, index};
 use current::{Current, not_held};
 use view::View;
 
-/// The kernel is asked to map this much at once, at most: twice as much each time while frames are read in a row. For the first ones it is not
-/// asked, which may be all that are read there.
+/// Limits of the range that the kernel is asked to map at once. The range doubles while frames are read in a row. The
+/// first frames after a seek are not requested, because they may be the only ones that are read.
 const READ_AHEAD_LENGTH_MAX: usize = 4 << 20;
 const READ_AHEAD_LENGTH_MIN: usize = 64 << 10;
-/// So much is checked ahead where a replay has gone to, and twice as much each time.
+/// Length checked ahead after a seek; doubles each time.
 const CHECK_AHEAD_LENGTH_MIN: usize = 512;
-/// Segments that stay mapped while a replay goes to others.
+/// Segments that stay mapped while a replay visits others.
 const OTHERS_MAX: usize = 64;
 
-/// Reads frames in order. Made by [`crate::JournalReader::replay`].
+/// Reads frames in order. Created by [`crate::JournalReader::replay`].
 #[derive(Debug)]
 pub struct Replay {
     directory: PathBuf,
     environment: Environment,
     is_same_boot: bool,
     synced_sequence: u64,
-    /// The segments that the last look at the directory found.
+    /// Segments found by the last survey.
     segments: Vec<Found>,
     current: Current,
-    /// Segments that it was in before; the last one at the end.
+    /// Segments visited before, the last one at the end.
     others: Vec<Current>,
-    /// Where the next frame begins.
+    /// Position of the next frame.
     position: usize,
-    /// Frames up to here are checked.
+    /// Frames before this position are checked.
     checked_until: usize,
-    /// Holds what is checked and not returned.
+    /// Bytes that are checked but not returned yet.
     view: View,
-    /// Frames may be read up to here.
+    /// Frames may be read up to this position.
     limit: usize,
     read_ahead_until: usize,
     read_ahead_length: usize,
     check_ahead_length: usize,
-    /// The sequence of the frame at `position`.
+    /// Sequence of the frame at `position`.
     next_sequence: u64,
-    /// The sequence of the frame at `checked_until`.
+    /// Sequence of the frame at `checked_until`.
     next_unchecked: u64,
-    /// Frames after this sequence are not looked at.
+    /// Frames after this sequence are not read.
     until: u64,
     stop: Option<ReplayStop>,
-    /// How often the journaled mark had been written when the limit was taken from it.
+    /// Generation of the journaled mark when the limit was taken from it.
     limit_generation: u64,
-    /// The furthest byte up to which a synced mark vouches for all of them, see `GoodMark`.
+    /// Furthest byte that a synced mark vouches for, records included; see `GoodMark`.
     synced_position: Option<(u64, u64)>,
-    /// Length of the records between the frame that was returned last and `position`.
+    /// Length of the records between the last returned frame and `position`.
     passed_over: usize,
     passed: Passed,
 }
@@ -90,7 +89,7 @@ impl Replay {
         Ok(replay)
     }
 
-    /// At the first byte of the segment that holds `from_sequence`.
+    /// Starts at the first byte of the segment with `from_sequence`.
     pub(crate) fn begin_segment(
         directory: &Path,
         environment: Environment,
@@ -131,11 +130,11 @@ impl Replay {
         Ok(replay)
     }
 
-    /// Goes to another frame, and will look at none behind `until`: as [`crate::JournalReader::replay_until`], but segments stay mapped, up to
-    /// 64 of them.
+    /// Moves to another frame, and reads no frame after `until`, like [`crate::JournalReader::replay_until`]. Up to 64
+    /// segments stay mapped.
     ///
     /// # Errors
-    /// As [`crate::JournalReader::replay`]; then this replay is of no use any more.
+    /// As [`crate::JournalReader::replay`]; the replay is unusable afterwards.
     pub fn go_to(&mut self, sequence: u64, until: u64) -> Result<(), JournalError> {
         let holding = self.segments.iter().rposition(|found| found.first_sequence <= sequence);
         let Some(holding) = holding else { return Err(not_held(&self.directory, &self.segments, sequence, None)) };
@@ -162,11 +161,11 @@ impl Replay {
         self.seek(sequence)
     }
 
-    /// The next frame; `None` at the end of the journal, where a later call may find more.
+    /// Returns the next frame; `None` at the end of the journal, where a later call may find more.
     ///
     /// # Errors
-    /// [`JournalError::Corrupt`] for a bad frame that a good mark covers, the errors of segments that are missing or do not
-    /// belong together, and [`JournalError::Rewound`] where the writer has cut off what was read already.
+    /// [`JournalError::Corrupt`] for a bad frame that a good mark covers, errors for segments that are missing or do
+    /// not belong together, and [`JournalError::Rewound`] if the writer has truncated frames that were read already.
     #[inline]
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, JournalError> {
         if !self.has_next()? {
@@ -180,8 +179,9 @@ impl Replay {
         Ok(Some(frame))
     }
 
-    /// The next frames, as many as are checked already or in one go (up to about 32 KiB, or 4 of copies; fewer behind a change of place), without
-    /// anything between them; `None` at the end of the journal, where a later call may find more.
+    /// Returns the next frames without a gap; `None` at the end of the journal, where a later call may find more. The
+    /// batch has the frames that are checked already, or those of one check: up to about 32 KiB, or 4 KiB of copies,
+    /// and fewer after a seek.
     ///
     /// # Errors
     /// As [`Replay::next_frame`].
@@ -198,14 +198,14 @@ impl Replay {
         Ok(Some(FrameBatch::new(frames, first_sequence)))
     }
 
-    /// Frames after `sequence` are not looked at before a later call says a higher one. For callers that read beside a
-    /// writer that may cut off unreleased frames; see [`crate::JournalReader::replay_until`].
+    /// Limits the replay to frames up to `sequence`. For readers next to a writer that may truncate unreleased frames;
+    /// see [`crate::JournalReader::replay_until`].
     #[inline]
     pub const fn read_until(&mut self, sequence: u64) {
         self.until = sequence;
     }
 
-    /// Frames that were checked ahead have been cut off since, and perhaps replaced.
+    /// Checks again after frames that were checked ahead have been truncated, and perhaps replaced.
     #[cold]
     fn check_again(&mut self) -> Result<bool, JournalError> {
         (self.checked_until, self.next_unchecked, self.passed_over) = (self.position, self.next_sequence, 0);
@@ -215,10 +215,10 @@ impl Replay {
         self.check_ahead()
     }
 
-    /// Goes back before the frame of `length` bytes that [`Replay::next_frame`] returned last.
+    /// Moves back before the last frame returned by [`Replay::next_frame`], which has `length` bytes.
     ///
     /// # Panics
-    /// If that was no frame of this length.
+    /// The last frame has another length.
     pub fn step_back(&mut self, length: usize) {
         let frames_offset = self.current.found.header.frames_offset as usize;
         let passed = self.passed_over + aligned_length(length);
@@ -226,13 +226,13 @@ impl Replay {
         self.position = position.expect("a frame of this length was returned");
         self.next_sequence -= 1;
         if self.passed_over > 0 || !self.view.reaches_back_to(self.position) {
-            // Records stand between the two frames, so they are not returned from the same check; or only the second was
+            // Records lie between the two frames, so one check does not return both; or only the second frame was
             // copied.
             (self.checked_until, self.next_unchecked, self.passed_over) = (self.position, self.next_sequence, 0);
         }
     }
 
-    /// Whether [`Replay::next_frame`] returns a frame now.
+    /// Tells whether [`Replay::next_frame`] returns a frame now.
     ///
     /// # Errors
     /// As [`Replay::next_frame`].
@@ -244,19 +244,19 @@ impl Replay {
         if self.view.is_current(&self.current.mapping, self.position) { Ok(true) } else { self.check_again() }
     }
 
-    /// The sequence that [`Replay::next_frame`] returns next.
+    /// Returns the sequence of the next frame.
     #[must_use]
     pub fn next_sequence(&self) -> u64 {
         self.next_sequence
     }
 
-    /// The segment and the byte where the next frame begins, or where the records before it do.
+    /// Returns segment and position of the next frame, or of the records before it.
     #[must_use]
     pub fn position(&self) -> (&Path, u64) {
         self.current.place_of(self.position)
     }
 
-    /// Why the replay ended before the bytes of the journal do, if it did.
+    /// Returns the reason if the replay ended before the journal's bytes.
     #[must_use]
     pub fn stop(&self) -> Option<&ReplayStop> {
         self.stop.as_ref()
@@ -266,7 +266,7 @@ impl Replay {
         self.is_same_boot
     }
 
-    /// The last sequence of the newest segment, by its mark.
+    /// Returns the last sequence of the newest segment, by its mark.
     pub(crate) fn journaled_sequence(&mut self) -> Result<u64, JournalError> {
         let (mut is_sealed, mut last_sequence) = self.move_limit()?;
         let mut attempt = 0;
@@ -286,7 +286,7 @@ impl Replay {
         Ok(last_sequence)
     }
 
-    /// How many index entries of the current segment lead to no frame.
+    /// Counts the index entries of the current segment that lead to no frame.
     pub(crate) fn bad_index_entries(&mut self) -> Result<u64, JournalError> {
         if self.is_same_boot {
             self.move_limit()?;
@@ -305,17 +305,17 @@ impl Replay {
         self.next_sequence = found.first_sequence;
         self.next_unchecked = found.first_sequence;
         self.passed_over = 0;
-        // On the same boot the mark is asked when the first frame is.
+        // On the same boot the mark is read with the first frame.
         self.limit = if self.is_same_boot { frames_offset } else { self.current.mapping.length() };
     }
 
-    /// Goes to the frame of `sequence` in the current segment, which does not stand before the place where this is.
+    /// Moves forward to the frame of `sequence` in the current segment.
     fn seek(&mut self, sequence: u64) -> Result<(), JournalError> {
         if self.is_same_boot {
             self.move_limit()?;
         }
         let frames = self.current.found.header.frames_offset as usize..self.limit;
-        // A replay of a whole segment meets what stands before its first frame, too.
+        // A replay of a whole segment must also see the records before its first frame.
         let is_inside = sequence > self.current.found.first_sequence;
         if let Some(words) = self.current.index().filter(|_| is_inside)
             && let Some((near, position)) = index::nearest(words, frames, sequence, self.current.look(self.limit))
@@ -325,7 +325,7 @@ impl Replay {
             (self.next_sequence, self.next_unchecked) = (near, near);
             self.read_ahead_until = position;
         }
-        // Frames from there on are looked at when they are asked for: until then the caller may set a limit.
+        // Do not read frames from `sequence` on before the caller asks for them: it may set a limit first.
         let until = self.until;
         self.until = until.min(sequence.saturating_sub(1));
         while self.next_sequence < sequence {
@@ -338,8 +338,8 @@ impl Replay {
         Ok(())
     }
 
-    /// Checks the next frames, and the records before them. `false` at the end of the journal; it stands before records
-    /// that no frame follows, because they may still be cut.
+    /// Checks the next frames, and the records before them. Returns `false` at the end of the journal, and then stays
+    /// before records without a following frame, because they may still be truncated.
     fn check_ahead(&mut self) -> Result<bool, JournalError> {
         let mut attempts = 0;
         if self.next_unchecked > self.until {
@@ -365,7 +365,7 @@ impl Replay {
             while offset - records_end < ahead_length && start + offset < self.limit && sequence <= self.until {
                 let readable = match self.current.readable_until(start + offset, self.limit) {
                     Ok(readable) => readable,
-                    // It is met again when the frames before it are read.
+                    // The error is met again after the frames before it are read.
                     Err(_) if sequence != self.next_unchecked => break,
                     Err(error) => return Err(error),
                 };
@@ -373,13 +373,13 @@ impl Replay {
                 match check_next(bytes, sequence, frame_length_max) {
                     Ok(record) if is_record(&record) => {
                         if sequence != self.next_unchecked {
-                            // A batch holds frames alone.
+                            // A batch has frames only.
                             break;
                         }
                         self.passed.note(self.current.found.first_sequence, start + offset, &record);
                         offset += aligned_length(record.length());
                         records_end = offset;
-                        // Nothing before the first frame is returned, and records alone may fill a segment.
+                        // No byte before the first frame is returned, and records alone may fill a segment.
                         self.view.forget_before(start + offset);
                     }
                     Ok(frame) => {
@@ -393,7 +393,7 @@ impl Replay {
                 }
             }
             if sequence != self.next_unchecked {
-                // A fault is met again when the frames before it are read.
+                // The fault is met again after the frames before it are read.
                 self.position = start + records_end;
                 self.passed_over = records_end;
                 self.checked_until = start + offset;
@@ -404,7 +404,7 @@ impl Replay {
             let goes_on = if self.is_same_boot {
                 match fault {
                     Some(fault) => {
-                        // Records after the last frame may be cut, and others written there, while they are read.
+                        // Records after the last frame may be truncated and replaced while they are read.
                         let limit = self.limit;
                         let generation = self.limit_generation;
                         self.move_limit()?;
@@ -440,5 +440,5 @@ impl Replay {
     }
 }
 
-/// How often something bad is looked at again while the journaled mark moves.
+/// Attempts to reread a bad frame while the journaled mark moves.
 const REREAD_ATTEMPTS_MAX: usize = 3;

@@ -1,8 +1,8 @@
-//! [`Restore`]: the contents of a directory become a history of its own, of a new incarnation.
+//! [`Restore`]: starts a new history, in a new incarnation, from the journal in a directory.
 //!
-//! For a copy that was put back on purpose. A client that knew more than the copy holds then finds another incarnation, and not
-//! a journal that has forgotten something. Begun again after an interruption, it goes on where it was; until it is
-//! finished nobody opens the journal.
+//! For a copy that was restored on purpose. A client that knows later frames then finds another incarnation, instead of
+//! a journal that has forgotten something. After an interruption a restore continues; the journal cannot be opened
+//! until it is finished.
 
 use gapless_agent::checked_file;
 use std::os::unix::fs::FileExt;
@@ -21,13 +21,13 @@ use crate::own_file::open_to_write;
 use crate::reader::JournalReader;
 use crate::recovery::draw_incarnation;
 
-/// A journal that is about to get a new incarnation, locked.
+/// Locked journal that is about to get a new incarnation.
 #[derive(Debug)]
 pub struct Restore {
     reader: JournalReader,
     environment: Environment,
     last_sequence: u64,
-    /// Where the newest segment ends.
+    /// End of the newest segment.
     end: u64,
     before: u64,
     after: u64,
@@ -36,12 +36,12 @@ pub struct Restore {
 }
 
 impl Restore {
-    /// Looks at the journal of `directory`: its segments must be whole and come from one history. Changes nothing.
+    /// Checks the journal of `directory`: its segments must be intact and come from one history. Changes nothing.
     ///
     /// # Errors
-    /// It is in use, there is none, or it is damaged. A file `history` that names other segments is no hindrance.
+    /// The journal is in use, missing or damaged. A history file that names other segments is accepted.
     pub fn begin(directory: &Path) -> Result<Self, JournalError> {
-        // The journaled marks of a copy say nothing: it may be of any moment.
+        // The journaled marks of a copy are useless: it may be of any moment.
         let environment = Environment { boot_id: None, ..Environment::default() };
         if !directory.is_dir() {
             return Err(JournalError::NoJournal { directory: directory.to_owned() });
@@ -54,7 +54,7 @@ impl Restore {
         let interrupted = file.as_ref().map(HistoryFile::history).filter(|history| history.replaced != 0);
         let mut found = survey(directory, None);
         if let Err(JournalError::ForeignHistory { .. }) = found {
-            // It was put back beside segments that it does not know, or the other way round; the segments count.
+            // The history file or the segments were restored without the other; the segments count.
             let (path, foreign) = (directory.join(HISTORY_NAME), directory.join(format!("{HISTORY_NAME}.foreign")));
             checked_file::rename(&path, &foreign).map_err(|error| JournalError::io("rename", &path, error))?;
             found = survey(directory, None);
@@ -74,30 +74,29 @@ impl Restore {
         Ok(Self { reader, environment, last_sequence, end, before, after, file, _lock: lock })
     }
 
-    /// The journal as it is.
+    /// Returns the journal in its current state.
     #[must_use]
     pub fn reader(&self) -> &JournalReader {
         &self.reader
     }
 
-    /// The last frame that the journal holds, and that stays.
+    /// Returns the last frame of the journal, which stays.
     #[must_use]
     pub fn last_sequence(&self) -> u64 {
         self.last_sequence
     }
 
-    /// The incarnation that the files have, and the one that they get.
+    /// Returns the old incarnation and the new one.
     #[must_use]
     pub fn incarnations(&self) -> (u64, u64) {
         (self.before, self.after)
     }
 
-    /// Gives the segments the new incarnation, and makes them such as were written on another boot, all of it synced:
-    /// every frame was read, and is on the device after this. From here on the journal is not opened until
-    /// [`Restore::finish`].
+    /// Writes the new incarnation to the segments. Marks them as written on another boot and synced, because every
+    /// frame was read, and is on the device afterwards. The journal cannot be opened until [`Restore::finish`].
     ///
     /// # Errors
-    /// A file cannot be written; to be begun again.
+    /// A file cannot be written; begin the restore again.
     pub fn apply(&mut self) -> Result<(), JournalError> {
         let (directory, segments) = (self.reader.directory(), self.reader.segments());
         let (oldest, newest) = (&segments[0], &segments[segments.len() - 1]);
@@ -134,13 +133,13 @@ impl Restore {
         vouched.map_err(|error| JournalError::io("write", &newest.path, error))
     }
 
-    /// The last step: the journal may be opened again.
+    /// Finishes: the journal may be opened again.
     ///
     /// # Errors
-    /// The file `history` cannot be written.
+    /// The history file cannot be written.
     ///
     /// # Panics
-    /// Before [`Restore::apply`].
+    /// [`Restore::apply`] was not called.
     pub fn finish(mut self) -> Result<(), JournalError> {
         let file = self.file.as_mut().expect("the segments have the new incarnation");
         let history = file.history();

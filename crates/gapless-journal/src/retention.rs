@@ -1,8 +1,8 @@
-//! Retention: deletes the oldest segments, so that a journal runs for weeks.
+//! Retention: deletes the oldest segments, so that a journal can run for weeks.
 //!
-//! A step of the helper thread. It never deletes a frame above the snapshot sequence, nor the active segment, nor the
-//! newest checkpoint of consensus; and where there are records without a checkpoint that stands before the snapshot's
-//! frame, nothing. Files cut by recovery count as part of the journal's length, and stay.
+//! A step of the helper thread. It never deletes a frame above the snapshot sequence, the active segment, or the newest
+//! checkpoint of consensus. It deletes nothing if there are records without a checkpoint before the snapshot's frame.
+//! Files with bytes removed by recovery count towards the journal's length, and stay.
 
 use gapless_agent::checked_file;
 use std::io;
@@ -17,7 +17,7 @@ use crate::records::SegmentRecords;
 use crate::shared_journal::{Entry, Rolled, SegmentMaintenance, SharedJournal};
 
 impl SharedJournal {
-    /// Deletes the oldest segment if it may and must go; `true` if it went.
+    /// Deletes the oldest segment if allowed and necessary; returns `true` if it did.
     pub(crate) fn retain_step(&self, maintenance: &mut SegmentMaintenance) -> Result<bool, JournalError> {
         let retention = self.options.retention;
         if retention.bytes_max.is_none() && retention.age_max_ns.is_none() {
@@ -30,14 +30,14 @@ impl SharedJournal {
             let (Some(oldest), Some(next)) = (list.entries.front(), list.entries.get(1)) else { return Ok(false) };
             let total_bytes = list.entries.iter().map(|entry| entry.length).sum::<u64>() + self.cut_bytes;
             let is_too_much = retention.bytes_max.is_some_and(|limit| total_bytes > limit);
-            // A segment took its last frame when the next was opened.
+            // A segment got its last frame when the next one was opened.
             let age_ns = (self.options.environment.epoch_ns)().saturating_sub(next.opened_ns);
             let is_too_old = retention.age_max_ns.is_some_and(|limit| age_ns > limit);
             let is_covered = next.first_sequence - 1 <= snapshot_sequence;
             if !is_covered || !(is_too_much || is_too_old) {
                 return Ok(false);
             }
-            // Records that consensus keeps must be in a segment that stays, before a frame that no truncation takes.
+            // Consensus needs its records in a remaining segment, before a frame that no truncation removes.
             let holds_records = list.entries.iter().any(|entry| entry.segment_records != SegmentRecords::Nothing);
             let is_checkpoint = |entry: &&Entry| match entry.segment_records {
                 SegmentRecords::Checkpoint { behind_sequence, .. } => behind_sequence < snapshot_sequence,
@@ -50,7 +50,7 @@ impl SharedJournal {
             (*oldest, next.first_sequence, checkpoint)
         };
         if self.options.directory.join(archived_name(oldest.first_sequence)).exists() {
-            // It takes no room here, and what is archived stays.
+            // An archived segment takes no space here, and its archived copy stays.
             self.segment_list().entries.pop_front();
             return Ok(true);
         }
@@ -63,7 +63,8 @@ impl SharedJournal {
         Ok(true)
     }
 
-    /// From now on the journal may begin with that sequence: the segments that the history names must be there.
+    /// Notes in the history that the journal may begin with that sequence from now on: the segments named there must
+    /// exist.
     pub(crate) fn begin_with(
         &self,
         maintenance: &mut SegmentMaintenance,
@@ -74,13 +75,13 @@ impl SharedJournal {
         self.set_history(maintenance, History { first_sequence, ..history })
     }
 
-    /// The oldest segment was removed, and the next begins with that sequence.
+    /// Notes that the oldest segment was removed, and that the next begins with that sequence.
     pub(crate) fn oldest_is_gone(&self, next_first_sequence: u64) -> Result<(), JournalError> {
         sync_directory(&self.options.directory)?;
         {
             let mut list = self.segment_list();
             list.entries.pop_front();
-            // A removal need not get to the device.
+            // A removed segment need not be synced.
             list.rolled.retain(|rolled| rolled.first_sequence >= next_first_sequence);
         }
         // Release: pairs with the acquire of `Journal::first_sequence`.
@@ -88,7 +89,7 @@ impl SharedJournal {
         Ok(())
     }
 
-    /// Puts the segment with the newest checkpoint on the device, before what it stands for goes.
+    /// Syncs the segment with the newest checkpoint before the records that it replaces are deleted.
     fn sync_checkpoint(&self, first_sequence: u64) -> Result<(), JournalError> {
         let _syncing = self.syncing();
         let (active, rolled) = {
@@ -106,7 +107,7 @@ impl SharedJournal {
     }
 }
 
-/// Removes a file; it may be gone already.
+/// Removes a file, if it still exists.
 pub(crate) fn remove_if_there(path: &Path) -> Result<(), JournalError> {
     match checked_file::remove(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(JournalError::io("delete", path, error)),

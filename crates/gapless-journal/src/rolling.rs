@@ -1,6 +1,6 @@
-//! From one segment to the next: the part of the journal's writer that runs once per segment.
+//! Moves from one segment to the next: the part of the journal's writer that runs once per segment.
 //!
-//! Called by the thread that journals, where what it appends does not fit the active segment.
+//! Called by the journaling thread when an append does not fit the active segment.
 
 use gapless_agent::fault;
 
@@ -27,7 +27,7 @@ impl Journal {
             Ok((_, found)) => return Err(malformed(frames, 0, format!("{count} frames expected, {found} found"))),
             Err(offset) => return Err(malformed(frames, offset, "no frame of this stream is there".to_owned())),
         }
-        // Before anything is copied, so that a full disk leaves the batch out as a whole.
+        // First of all, so that a full disk leaves out the whole batch.
         self.reserve_next()?;
         let (mut rest, mut sequence) = (frames, first_sequence);
         loop {
@@ -47,7 +47,7 @@ impl Journal {
         }
     }
 
-    /// Makes sure that there is a next segment.
+    /// Reserves the next segment.
     pub(crate) fn reserve_next(&mut self) -> Result<(), JournalError> {
         if self.next.is_none() {
             let prepared = self.shared.segment_list().prepared.take();
@@ -59,12 +59,12 @@ impl Journal {
         Ok(())
     }
 
-    /// Goes on in the next segment, whose first frame will have `first_sequence`.
+    /// Continues in the next segment, whose first frame will have `first_sequence`.
     pub(crate) fn roll(&mut self, first_sequence: u64) -> Result<(), JournalError> {
         fault::crash_point("before_segment_roll");
         if !self.has_frame_in_active() {
-            // Two segments would begin with the same sequence. Only if the limit for frames was raised over the room
-            // that records have left.
+            // Two segments would begin with the same sequence. Only possible if the frame limit was raised above the
+            // room that records have left.
             return Err(self.records_full());
         }
         self.reserve_next()?;
@@ -74,7 +74,7 @@ impl Journal {
         }
         let next = self.next.take().expect("reserve_next has just put it there");
         let opened_ns = (self.shared.options.environment.epoch_ns)();
-        // In this order, so that a sealed segment always has another after it.
+        // In this order, so that a sealed segment always has a successor.
         next.open_for(first_sequence, opened_ns);
         self.mark.write(
             self.active.mapping.mark(JOURNALED_MARK_OFFSET),

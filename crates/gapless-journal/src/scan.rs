@@ -1,15 +1,13 @@
-//! Checks frames one after the other, for recovery, replay and verification.
+//! Checks frames in sequence, for recovery, replay and verification.
 //!
-//! Everything here is safe on any bytes: it never panics, never reads past what it is given and
-//! always moves forward.
+//! Safe for arbitrary bytes: it never panics, never reads outside its input, and always moves forward.
 
 use gapless_wire::descriptor::{KIND_OFFSET, LENGTH_OFFSET, SEQUENCE_OFFSET, VERSION, VERSION_OFFSET};
 use gapless_wire::{Frame, HEADER_LENGTH, Kind, MESSAGE_ALIGNMENT, aligned_length};
 
 use crate::error::FrameFault;
 
-/// Checks the frame at the start of `bytes`, both checksums included, and that it is the one of
-/// `expected` sequence. A record of consensus is not.
+/// Checks that `bytes` begin with the frame of sequence `expected`, with both checksums. Refuses consensus records.
 ///
 /// # Errors
 /// The fault found.
@@ -19,7 +17,7 @@ pub(crate) fn check_frame(bytes: &[u8], expected: u64, frame_length_max: usize) 
     if is_record(&frame) { Err(FrameFault::Sequence { expected, found: 0 }) } else { Ok(frame) }
 }
 
-/// As [`check_frame`], where a record of consensus may stand before that frame; see [`is_record`].
+/// Checks like [`check_frame`], but accepts a consensus record before that frame; see [`is_record`].
 ///
 /// # Errors
 /// The fault found.
@@ -44,13 +42,13 @@ pub(crate) fn check_next(bytes: &[u8], expected: u64, frame_length_max: usize) -
     if padding_is_zero { Ok(frame) } else { Err(FrameFault::Padding) }
 }
 
-/// Whether what was checked is a record of consensus.
+/// Tells whether a checked frame is a consensus record.
 #[inline]
 pub(crate) fn is_record(frame: &Frame<'_>) -> bool {
     frame.kind() == Kind::Consensus
 }
 
-/// A record has no sequence and names the frame before it.
+/// Checks that a record has no sequence and names the frame before it.
 #[cold]
 fn check_place(record: &Frame<'_>, next_sequence: u64) -> Result<(), FrameFault> {
     if record.sequence() != 0 {
@@ -66,20 +64,19 @@ fn malformed(bytes: &[u8], error: gapless_wire::FrameError) -> FrameFault {
     if no_frame { FrameFault::Empty } else { FrameFault::Frame(error) }
 }
 
-/// Where a scan stopped.
+/// End of a scan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScanEnd {
-    /// The last whole frame, or the sequence before the first.
+    /// Last intact frame, or the sequence before the first.
     pub(crate) last_sequence: u64,
-    /// The position after the last whole frame or record.
+    /// Position after the last intact frame or record.
     pub(crate) position: usize,
-    /// The fault in the place of the next frame.
+    /// Fault at the position of the next frame.
     pub(crate) fault: FrameFault,
 }
 
-/// Scans frames from `position`, the first of which must have `first_sequence`, and the records among them, and calls
-/// `each` with each, the last frame's sequence with it, its position and the position after it, until something is
-/// neither.
+/// Scans frames from `position`, starting with sequence `first_sequence`, and the records among them, up to the first
+/// fault. Calls `each` with every frame and record, the last frame's sequence, its position and its end.
 pub(crate) fn scan(
     bytes: &[u8],
     mut position: usize,
@@ -104,8 +101,8 @@ pub(crate) fn scan(
     }
 }
 
-/// Counts the intact frames with a sequence above `after`, and the intact records, that stand anywhere in `bytes`, at
-/// multiples of 8: a truncation at the start of `bytes` destroys these besides the bad one.
+/// Counts the intact frames with a sequence above `after`, and the intact records, at any multiple of 8 in `bytes`: a
+/// truncation at the start of `bytes` also destroys these.
 pub(crate) fn count_intact(bytes: &[u8], after: u64) -> (u64, u64) {
     let (mut frames, mut records) = (0, 0);
     let mut offset = 0;
@@ -126,17 +123,16 @@ pub(crate) fn count_intact(bytes: &[u8], after: u64) -> (u64, u64) {
     (frames, records)
 }
 
-/// Spares the checksums of most positions that are not the start of a frame.
+/// Avoids computing checksums at most positions that are not the start of a frame.
 fn looks_like_header(bytes: &[u8]) -> bool {
     bytes[VERSION_OFFSET] == VERSION && Kind::from_byte(bytes[KIND_OFFSET]).is_some()
 }
 
-/// Walks the frames of a batch, by their length fields alone, up to the last boundary at or below `limit_bytes`.
-/// Returns the length of that part, how many frames it holds, and the length of the frame after it (0 at the end of the
-/// batch).
+/// Splits a batch by the frames' length fields, at the last boundary up to `limit_bytes`. Returns the length of that
+/// part and its number of frames.
 ///
 /// # Errors
-/// The offset of the first length that no frame has.
+/// Offset of the first invalid length.
 pub(crate) fn split_batch(frames: &[u8], limit_bytes: usize, frame_length_max: usize) -> Result<(usize, u64), usize> {
     let (mut offset, mut count) = (0, 0);
     while offset < frames.len() {
@@ -153,7 +149,7 @@ pub(crate) fn split_batch(frames: &[u8], limit_bytes: usize, frame_length_max: u
     Ok((offset, count))
 }
 
-/// The sequence in the header of the first frame of a batch.
+/// Returns the sequence in the header of a batch's first frame.
 #[inline]
 pub(crate) fn first_sequence_of(frames: &[u8]) -> Option<u64> {
     frames.get(SEQUENCE_OFFSET..).and_then(<[u8]>::first_chunk).map(|bytes| u64::from_le_bytes(*bytes))
@@ -166,7 +162,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_scan_stops_at_zeros_and_counts_what_it_saw() {
+    fn scan_stops_at_zeros() {
         let mut bytes = frames(5, 3, 100);
         let end = bytes.len();
         bytes.resize(end + 256, 0);
@@ -178,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn intact_frames_are_found_behind_rubbish() {
+    fn intact_frames_after_garbage_count() {
         let mut bytes = vec![0xab; 136];
         bytes.extend_from_slice(&frames(9, 4, 33));
         assert_eq!(count_intact(&bytes, 8), (4, 0));
@@ -186,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_split_at_a_frame() {
+    fn batch_is_split_at_a_frame() {
         let batch = frames(1, 10, 40);
         let one = batch.len() / 10;
         assert_eq!(split_batch(&batch, one * 3 + 8, 1376), Ok((one * 3, 3)));
@@ -196,7 +192,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_scanned_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..600), first in any::<u32>()) {
+        fn scan_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..600), first in any::<u32>()) {
             let stop = scan(&bytes, 0, u64::from(first) + 1, 1376, |_, _, _, _| ());
             prop_assert!(stop.position <= bytes.len());
             let _count = count_intact(&bytes, 0);

@@ -1,6 +1,6 @@
-//! One segment file as its writer holds it: made, mapped, opened, sealed, cleaned.
+//! [`Segment`]: a segment file in the hands of its writer: created, mapped, opened, sealed, cleaned up.
 //!
-//! Called by the journal, its recovery and its helper thread. The layout is in `descriptor`.
+//! Used by the journal, its recovery and its helper thread. `descriptor` defines the layout.
 
 use std::fs::File;
 use std::io;
@@ -21,32 +21,32 @@ use crate::mark::{MarkValue, MarkWriter};
 use crate::options::{Flush, JournalOptions};
 use crate::{descriptor as d, mark};
 
-/// Zeros are written in pieces of this length, so that a helper thread never stays away for long.
+/// Zeros are written in steps of this length, so that a helper thread is never busy for long.
 const ZERO_STEP_LENGTH: usize = 4 << 20;
-/// The longest piece of zeros that is written at once. A kernel keeps what it was given in one piece as one large page, and looks at each
-/// of its blocks at every write into it: over pieces of 1 MiB, ext4 takes 1.9 µs for a frame of 223 bytes, over these 0.6.
+/// Longest write of zeros. A kernel keeps the bytes of one write as one large page, and examines each of its blocks at
+/// every later write into it. After writes of 1 MiB, ext4 takes 1.9 µs for a frame of 223 bytes; after these 0.6 µs.
 const ZERO_PIECE_LENGTH: usize = 16 << 10;
 
-/// The number of a new journal's first segment.
+/// Number of a new journal's first segment.
 pub(crate) const FIRST_NUMBER: u64 = 1;
 
-/// A segment that its process may write.
+/// Segment that its process may write.
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub(crate) header: FixedHeader,
     pub(crate) file: Arc<File>,
-    /// All of the file for [`Flush::Mapped`], header page and index for [`Flush::Write`].
+    /// Whole file for [`Flush::Mapped`], header page and index for [`Flush::Write`].
     pub(crate) mapping: Mapping,
-    /// How far pages are present, in bytes; moved by the helper thread alone.
+    /// End of the present pages, bytes; moved only by the helper thread.
     pub(crate) populated_until: AtomicUsize,
-    /// How far pages are written and no longer mapped, in bytes; moved by the helper thread alone.
+    /// End of the written and unmapped pages, bytes; moved only by the helper thread.
     pub(crate) retired_until: AtomicUsize,
     /// Changes once, when the segment gets its final name.
     path: Mutex<PathBuf>,
 }
 
 impl Segment {
-    /// Maps a file whose header is known to be good.
+    /// Maps a file with a valid header.
     pub(crate) fn map(path: PathBuf, file: File, header: FixedHeader, flush: Flush) -> Result<Self, JournalError> {
         let length = match flush {
             Flush::Mapped => header.segment_length,
@@ -67,12 +67,12 @@ impl Segment {
         *unpoisoned(self.path.lock()) = path;
     }
 
-    /// The values of the mark at `offset`.
+    /// Reads the mark at `offset`.
     pub(crate) fn mark(&self, offset: usize) -> Option<MarkValue> {
         mark::read(self.mapping.mark(offset))
     }
 
-    /// Moves the mark at `offset`, as `JournalOptions::marks` says.
+    /// Moves the mark at `offset`, as set by `JournalOptions::marks`.
     #[inline]
     pub(crate) fn move_mark(
         &self,
@@ -85,8 +85,8 @@ impl Segment {
             Flush::Mapped => writer.write(self.mapping.mark(offset), value.0, value.1),
             Flush::Write => {
                 let (place, bytes) = writer.next_slot(value.0, value.1);
-                // The mark comes to its readers by the kernel's stores: bytes stored to the mapping before it must be
-                // seen before them, as by the release stores of `MarkWriter::write`.
+                // Readers get the mark by the kernel's stores: bytes stored to the mapping before must be visible
+                // before them, as with the release stores of `MarkWriter::write`.
                 fence(Ordering::Release);
                 self.file.write_all_at(&bytes, (offset + place) as u64)?;
             }
@@ -94,21 +94,21 @@ impl Segment {
         Ok(())
     }
 
-    /// Moves the mark at `offset`; for marks that are not moved often.
+    /// Writes a rarely moved mark at `offset`.
     pub(crate) fn write_mark(&self, offset: usize, first: u64, second: u64) {
         let words = self.mapping.mark(offset);
         MarkWriter::continue_from(words).write(words, first, second);
     }
 
-    /// A writer for the mark at `offset`.
+    /// Returns a writer for the mark at `offset`.
     pub(crate) fn mark_writer(&self, offset: usize) -> MarkWriter {
         MarkWriter::continue_from(self.mapping.mark(offset))
     }
 
-    /// Makes a prepared segment the one that takes frames from `first_sequence` on.
+    /// Turns a prepared segment into the one that takes frames from `first_sequence` on.
     pub(crate) fn open_for(&self, first_sequence: u64, epoch_ns: u64) {
         self.write_mark(d::JOURNALED_MARK_OFFSET, self.header.frames_offset, first_sequence - 1);
-        // Last: from here on recovery takes this for a segment of the journal.
+        // Last: from here on recovery treats this as a segment of the journal.
         self.write_mark(d::OPENED_MARK_OFFSET, first_sequence, epoch_ns);
     }
 
@@ -116,24 +116,23 @@ impl Segment {
         self.mapping.words(d::INDEX_OFFSET, d::index_entries(self.header.segment_length) * 2)
     }
 
-    /// Puts the header page on the device.
     pub(crate) fn sync_header(&self) -> io::Result<()> {
         self.mapping.sync(0..d::HEADER_PAGE_LENGTH)
     }
 }
 
-/// A segment in the making: allocated, then zeroed in steps where that is asked for.
+/// Segment in preparation: allocated, then zeroed in steps if required.
 #[derive(Debug)]
 pub(crate) struct Preparation {
     file: File,
     path: PathBuf,
     header: FixedHeader,
-    /// Zeros are on their way up to here; the segment's length when none are asked for.
+    /// End of the zeroed bytes; the segment's length if no zeros are required.
     zeroed_until: u64,
 }
 
 impl Preparation {
-    /// Creates and allocates the file. A full disk is an error here and nowhere later.
+    /// Creates and allocates the file. A full disk fails here, and not later.
     pub(crate) fn begin(options: &JournalOptions, header: FixedHeader) -> Result<Self, JournalError> {
         let path = options.directory.join(d::prepared_name(header.number));
         let file = checked_file::create(&path, 0o600).map_err(|error| JournalError::io("create", &path, error))?;
@@ -146,14 +145,14 @@ impl Preparation {
                 Ok(Self { file, path, header, zeroed_until })
             }
             Err(error) => {
-                // Space allocated before the disk was full is given back.
+                // Frees space allocated before the disk was full.
                 let _removed = checked_file::remove(&path);
                 Err(JournalError::allocation(path, header.segment_length, error))
             }
         }
     }
 
-    /// Zeros the next piece; `true` when there is none left.
+    /// Zeros the next piece; returns `true` when the segment is complete.
     pub(crate) fn step(&mut self) -> Result<bool, JournalError> {
         let end = self.header.segment_length;
         if self.zeroed_until < end {
@@ -171,7 +170,7 @@ impl Preparation {
         Ok(self.zeroed_until == end)
     }
 
-    /// Writes the marks and the fixed header and puts them, and the file's name, on the device.
+    /// Writes the marks and the fixed header, and syncs them and the file's name.
     pub(crate) fn finish(self, flush: Flush, boot_id: Option<BootId>) -> Result<Segment, JournalError> {
         let Self { file, path, header, .. } = self;
         let segment = Segment::map(path.clone(), file, header, flush)?;
@@ -181,8 +180,8 @@ impl Preparation {
         segment.write_mark(d::SYNCED_MARK_OFFSET, 0, 0);
         segment.write_mark(d::FAILED_MARK_OFFSET, 0, 0);
         segment.write_mark(d::OPENED_MARK_OFFSET, 0, 0);
-        // The fixed header is last, and the marks are on the device before it: a segment with a fixed header has its
-        // marks, even if this is interrupted.
+        // The fixed header comes last, after the marks are on the device: a segment with a fixed header has its marks,
+        // even after an interruption.
         let sync = || segment.file.sync_all().map_err(|error| JournalError::io("sync", &path, error));
         sync()?;
         let written = segment.file.write_all_at(&header.to_bytes(), 0);
@@ -193,8 +192,7 @@ impl Preparation {
     }
 }
 
-/// Reserves blocks for `length` bytes; `false` where the file system cannot, so that writing zeros
-/// must reserve them.
+/// Reserves blocks for `length` bytes. Returns `false` if the file system cannot, so that zeros must be written.
 pub(crate) fn allocate(file: &File, length: u64) -> io::Result<bool> {
     loop {
         match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, length) {
@@ -209,7 +207,6 @@ pub(crate) fn allocate(file: &File, length: u64) -> io::Result<bool> {
     }
 }
 
-/// Writes zeros over `from..to`, in pieces of [`ZERO_PIECE_LENGTH`].
 pub(crate) fn write_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
     let zeros = vec![0u8; ((to - from) as usize).min(ZERO_PIECE_LENGTH)];
     let mut position = from;
@@ -221,18 +218,16 @@ pub(crate) fn write_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes zeros over `from..to`, a page at a time. For parts that change a little at a time and are synced often: a
-/// kernel keeps bytes that it was given in one large piece as one large page, and a sync then writes all of it for one
-/// store.
+/// Writes zeros over `from..to`, one page at a time. For parts with small changes that are synced often: a kernel keeps
+/// the bytes of one large write as one large page, and a sync then writes all of it for one store.
 fn write_zero_pages(file: &File, from: u64, to: u64) -> io::Result<()> {
     (from..to).step_by(d::PAGE_LENGTH).try_for_each(|position| file.write_all_at(&[0; d::PAGE_LENGTH], position))
 }
 
-/// The position after the last byte of `from..to` that is not zero. Skips what the file system knows to be unwritten.
+/// Returns the position after the last nonzero byte of `from..to`. Skips holes known to the file system.
 pub(crate) fn end_of_nonzero(file: &File, from: u64, to: u64) -> io::Result<Option<u64>> {
     let mut buffer = vec![0u8; 1 << 20];
-    // Compared with as a whole, by the C library: byte by byte an empty segment takes seconds in a build without
-    // optimisation.
+    // Whole pieces are compared by the C library: byte by byte, an empty segment takes seconds in an unoptimised build.
     let zeros = buffer.clone();
     let mut end = None;
     let mut position = from;
@@ -240,7 +235,7 @@ pub(crate) fn end_of_nonzero(file: &File, from: u64, to: u64) -> io::Result<Opti
         position = match rustix::fs::seek(file, SeekFrom::Data(position)) {
             Ok(data) => data,
             Err(rustix::io::Errno::NXIO) => break,
-            // No such knowledge here: everything is data.
+            // The file system does not know its holes: everything is data.
             Err(rustix::io::Errno::INVAL | rustix::io::Errno::OPNOTSUPP) => position,
             Err(error) => return Err(error.into()),
         };
@@ -269,7 +264,7 @@ mod tests {
     use crate::options::Zeroing;
 
     #[test]
-    fn the_end_of_what_is_not_zero_is_found_between_holes() {
+    fn end_of_data_is_found_between_holes() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(8 << 20).unwrap();
         assert_eq!(end_of_nonzero(&file, 0, 8 << 20).unwrap(), None);
@@ -281,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_are_written_over_exactly_the_range() {
+    fn zeros_cover_exactly_the_range() {
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(&[1; 3000], 0).unwrap();
         write_zeros(&file, 1000, 2001).unwrap();
@@ -292,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prepared_segment_is_allocated_and_not_yet_open() {
+    fn prepared_segment_is_not_open() {
         let directory = tempfile::tempdir().unwrap();
         let header = FixedHeader {
             stream_id: 1,

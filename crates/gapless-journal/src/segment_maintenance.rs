@@ -1,7 +1,7 @@
-//! The maintenance of segments beside the writer, step by step: preparing, naming, populating, syncing what is sealed.
+//! Maintenance of segments, step by step: preparing, naming, populating, syncing sealed ones.
 //!
-//! Done by the helper thread through [`crate::SegmentPreparer`], and by the writer itself where it needs a
-//! segment that nobody has prepared. Every step is short, so that the next can be a more urgent one.
+//! Done by the helper thread through [`crate::SegmentPreparer`], and by the writer if the next segment is not prepared
+//! in time. Every step is short, so that a more urgent one can follow.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,19 +19,19 @@ use crate::segment::{Preparation, Segment};
 use crate::segment_times::note_last;
 use crate::shared_journal::{Rolled, SegmentMaintenance, SharedJournal};
 
-/// Pages are populated in pieces of this length.
+/// Length populated per step.
 const POPULATE_STEP_LENGTH: usize = 2 << 20;
-/// Pages that are written are taken out of the mapping in pieces of this length.
+/// Length of written pages unmapped per step.
 const RETIRE_STEP_LENGTH: usize = 2 << 20;
-/// A sealed segment goes to the device in pieces of this length.
+/// Length of a sealed segment synced per step.
 const SYNC_STEP_LENGTH: usize = 8 << 20;
-/// How many sealed segments may wait for the device.
+/// Largest number of sealed segments that wait for a sync.
 const ROLLED_MAX: usize = 8;
-/// How long a sealed segment waits for the device: as long as the kernel leaves pages dirty by default.
+/// Delay before a sealed segment is synced: the kernel's default age limit for dirty pages.
 const SEALED_SYNC_DELAY_NS: u64 = 30_000_000_000;
 
 impl SharedJournal {
-    /// A segment for a writer that cannot wait for its helper.
+    /// Prepares a segment for a writer that cannot wait for its helper.
     pub(crate) fn prepare_at_once(&self) -> Result<Arc<Segment>, JournalError> {
         let mut maintenance = self.maintenance();
         loop {
@@ -39,7 +39,7 @@ impl SharedJournal {
                 return Ok(prepared);
             }
             if self.prepare_step(&mut maintenance)? {
-                // Nobody else may be there to do this.
+                // There may be no helper thread to do this.
                 self.give_final_names(&mut maintenance)?;
                 while self.unmap_step(&mut maintenance) {}
                 while self.segment_list().rolled.len() > ROLLED_MAX {
@@ -49,15 +49,15 @@ impl SharedJournal {
         }
     }
 
-    /// Whether it is time to prepare the next segment: at half of the active one. Not earlier, also where
-    /// its zeros take long to write: a helper that writes them steals from the writer's core.
+    /// Tells whether to prepare the next segment: from half of the active one on. Not earlier, even if writing zeros
+    /// takes long, because a helper that writes them takes time from the writer's core.
     pub(crate) fn wants_preparation(&self) -> bool {
         let list = self.segment_list();
         let half = list.active.header.segment_length / 2;
         list.prepared.is_none() && writer_position(&list.active) >= half
     }
 
-    /// Takes the preparation of the next segment one step on; `true` when it is ready.
+    /// Advances the preparation of the next segment; returns `true` when it is ready.
     pub(crate) fn prepare_step(&self, maintenance: &mut SegmentMaintenance) -> Result<bool, JournalError> {
         let options = &self.options;
         let mut preparation = match maintenance.preparation.take() {
@@ -80,7 +80,7 @@ impl SharedJournal {
         Ok(true)
     }
 
-    /// Makes the pages present that the writer touches first in a segment that is not in use yet.
+    /// Makes the pages present that the writer touches first in a new segment.
     #[allow(unsafe_code)]
     fn make_present(&self, maintenance: &mut SegmentMaintenance, segment: &Segment) -> Result<(), JournalError> {
         let frames_offset = segment.header.frames_offset as usize;
@@ -94,19 +94,19 @@ impl SharedJournal {
             tracing::info!("the kernel cannot populate pages on request; whole segments are touched ahead of use");
         }
         if self.options.populate_ahead_bytes > 0 {
-            // SAFETY: the segment is full of zeros and not in use: nobody else has seen it.
+            // SAFETY: the segment is full of zeros and not in use: no other thread knows it.
             unsafe { segment.mapping.touch(frames_offset..segment.mapping.length()) };
             segment.populated_until.store(segment.mapping.length(), Ordering::SeqCst);
         }
         Ok(())
     }
 
-    /// Gives the segments that have come into use their final names; `true` if there was one.
+    /// Gives final names to segments that have come into use; returns `true` if there was one.
     ///
-    /// The header goes to the device first: a segment with a final name must have its opened mark
-    /// there, or a power failure would leave a name without a segment.
+    /// The header is synced first: a segment with a final name must have its opened mark on the device, or a power
+    /// failure would leave a name without a segment.
     ///
-    /// From then on the history names it, and each of the two neighbours the time stamp of the frame between them.
+    /// Afterwards the history names the segment, and both neighbours have the time stamp of the frame between them.
     pub(crate) fn give_final_names(&self, maintenance: &mut SegmentMaintenance) -> Result<bool, JournalError> {
         let mut did_work = false;
         loop {
@@ -121,7 +121,8 @@ impl SharedJournal {
             };
             if let Some(before) = before {
                 let path = self.segment_path(before.first_sequence);
-                // Nobody has looked since the last frames came into it. One that is not in the list is on the device since.
+                // Not checked since its last frames were written. A segment that is not in the list has been
+                // synced since.
                 if let Some(file) = left {
                     self.check_left(maintenance, &file, &path, before.length)?;
                 }
@@ -132,7 +133,7 @@ impl SharedJournal {
             if let Err(error) = environment.ask(DiskWork::Sync).and_then(|()| segment.sync_header()) {
                 return Err(self.sync_failed(from, error));
             }
-            // Frames are in it already: they are lost with it.
+            // The segment has frames already, which would be lost with it.
             self.check_unnamed(&segment)?;
             checked_file::rename(&from, &to).map_err(|error| JournalError::io("rename", &from, error))?;
             segment.set_path(to);
@@ -145,7 +146,7 @@ impl SharedJournal {
         }
     }
 
-    /// Puts on the device which segments the journal has. Where that fails nothing is synced any more.
+    /// Syncs the list of required segments. If that fails, no more frames are synced.
     pub(crate) fn set_history(
         &self,
         maintenance: &mut SegmentMaintenance,
@@ -154,7 +155,7 @@ impl SharedJournal {
         maintenance.history.set(history, &self.options.environment).inspect_err(|error| self.poison(error))
     }
 
-    /// Makes the next pages ahead of the writer present; `true` if there were any to make.
+    /// Populates the next pages ahead of the writer; returns `true` if there were any.
     pub(crate) fn populate_step(&self, maintenance: &mut SegmentMaintenance) -> Result<bool, JournalError> {
         let window = self.options.populate_ahead_bytes as usize;
         if self.options.flush != Flush::Mapped || window == 0 || !maintenance.populates {
@@ -180,9 +181,9 @@ impl SharedJournal {
         }
     }
 
-    /// Takes the next pages that the writer has filled out of its mapping; `true` if there were any.
+    /// Unmaps the next pages that the writer has filled; returns `true` if there were any.
     ///
-    /// While they are mapped, each costs an interruption of the writer's processor when it goes to the device.
+    /// While they are mapped, writing each of them to the device interrupts the writer's processor.
     pub(crate) fn retire_step(&self, _maintenance: &mut SegmentMaintenance) -> bool {
         if self.options.flush != Flush::Mapped {
             return false;
@@ -199,18 +200,17 @@ impl SharedJournal {
         true
     }
 
-    /// Takes down the mapping of a segment that the writer has left; `true` if there was one.
+    /// Unmaps a segment that the writer has left; returns `true` if there was one.
     pub(crate) fn unmap_step(&self, _maintenance: &mut SegmentMaintenance) -> bool {
         let segment = self.segment_list().rolled.iter_mut().find_map(|rolled| rolled.segment.take());
-        // Dropped here, outside of the lock that the writer takes.
+        // Dropped here, outside the lock that the writer takes.
         segment.is_some()
     }
 
-    /// Takes the oldest sealed segment a step nearer to the device; `true` if there was such a step.
+    /// Advances the sync of the oldest sealed segment; returns `true` if there was work.
     ///
-    /// No tier asks for it: it makes the synced mark follow, so that after a power failure damage in bytes that have
-    /// been on the device for long is an error and not an end. It waits until the kernel has written most of it by
-    /// itself.
+    /// No tier needs it. It moves the synced mark, so that after a power failure damage in old bytes is an error
+    /// instead of the journal's end. It waits until the kernel has written most of the segment by itself.
     pub(crate) fn sync_sealed_step(&self, maintenance: &mut SegmentMaintenance) -> Result<bool, JournalError> {
         let now_ns = (self.options.environment.epoch_ns)();
         let due = {
@@ -238,7 +238,7 @@ impl SharedJournal {
         self.sync_file(&rolled.file, path)?;
         let active = {
             let mut list = self.segment_list();
-            // Another thread may have synced it, and taken it out, in the meantime.
+            // Another thread may have synced and removed it meanwhile.
             if list.rolled.front().is_some_and(|front| front.first_sequence == rolled.first_sequence) {
                 list.rolled.pop_front();
             }
@@ -262,7 +262,7 @@ fn populate_towards(segment: &Segment, position: usize, target: usize) -> Result
     Ok(true)
 }
 
-/// How far the writer is, as its mark says.
+/// Returns the writer's position by its mark.
 fn writer_position(segment: &Segment) -> u64 {
     segment.mark(JOURNALED_MARK_OFFSET).map_or(segment.header.frames_offset, |mark| mark.first & !SEALED_BIT)
 }

@@ -1,8 +1,8 @@
-//! [`SegmentPreparer`]: prepares segments ahead of the writer and cleans up behind it, on a helper thread.
+//! [`SegmentPreparer`]: prepares segments ahead of the writer and cleans up old ones, on a helper thread.
 //!
-//! It looks whether the files are still there, allocates the next segment, makes pages present before the writer touches them, gives segments
-//! their names, puts sealed ones on the device and deletes what retention lets go, or somebody has asked to be deleted. A journal works
-//! without one, only that the writer then does at each roll what must be done.
+//! It checks that the files still exist, allocates the next segment, makes pages present before the writer touches
+//! them, names segments, syncs sealed ones, and deletes segments by retention or on request. A journal works without
+//! one; then the writer does the necessary work at each roll.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use crate::error::JournalError;
 use crate::shared_journal::SharedJournal;
 
-/// How long the loop of [`SegmentPreparer::run`] waits before it tries again on a full disk.
+/// Pause of [`SegmentPreparer::run`] between two attempts on a full disk.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
-/// How often the files are looked at. Retention by age and the sync of sealed segments need a look at the clock now and then,
-/// too, also when nothing is written.
+/// Interval of the file checks. Retention by age and the sync of sealed segments also need a look at the clock while
+/// the journal is idle.
 const FILE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Prepares segments ahead of a journal's writer and cleans up behind it.
+/// Prepares segments ahead of a journal's writer and cleans up old ones.
 #[derive(Clone, Debug)]
 pub struct SegmentPreparer {
     shared: Arc<SharedJournal>,
@@ -28,12 +28,12 @@ impl SegmentPreparer {
         Self { shared }
     }
 
-    /// Takes one short step of the most urgent work. `false` when there is nothing to do. Looks at no file that is being
-    /// written: see [`SegmentPreparer::check_files`].
+    /// Takes one short step of the most urgent work. Returns `false` without work. Does not check the files: see
+    /// [`SegmentPreparer::check_files`].
     ///
     /// # Errors
-    /// A full disk ([`JournalError::NoSpace`]) leaves the journal working until its writer needs the
-    /// next segment; calling again tries again. A failed sync is fatal for the journal.
+    /// A full disk ([`JournalError::NoSpace`]): the journal works until its writer needs the next segment; call again
+    /// to retry. A failed sync is fatal for the journal.
     pub fn run_once(&mut self) -> Result<bool, JournalError> {
         let shared = &self.shared;
         shared.check_poison()?;
@@ -53,54 +53,53 @@ impl SegmentPreparer {
             || shared.retain_step(&mut maintenance)?)
     }
 
-    /// As [`crate::Journal::set_snapshot_sequence`], from the thread that writes the snapshots.
+    /// Like [`crate::Journal::set_snapshot_sequence`], from the thread that writes the snapshots.
     pub fn set_snapshot_sequence(&self, sequence: u64) {
         // Release: pairs with the acquire of retention.
         self.shared.snapshot_sequence.fetch_max(sequence, Ordering::Release);
         self.shared.wake.signal();
     }
 
-    /// Has the segments deleted that are wholly before `sequence`, whatever retention says, and those of them that are archived there, too. Each goes
-    /// when a snapshot covers it, and when its archive can be reached and nobody is archiving.
+    /// Requests deletion of the segments wholly before `sequence`, independently of retention, and of their archived
+    /// copies. Each is deleted once a snapshot covers it, its archive is reachable, and no archiving runs.
     pub fn delete_before(&self, sequence: u64) {
         // Release: pairs with the acquire of retention.
         self.shared.delete_before.fetch_max(sequence, Ordering::Release);
         self.shared.wake.signal();
     }
 
-    /// Sleeps until the writer has passed a threshold, a snapshot was taken, or `timeout` is over.
-    /// `false` when the journal has ended. A loop of one's own gives a timeout of some seconds, because
-    /// retention by age and the sync of sealed segments fall due by time alone; see
-    /// [`SegmentPreparer::run`].
+    /// Sleeps until the writer passes a threshold, a snapshot is taken, or `timeout` has passed. Returns `false` after
+    /// the journal's end. A loop should use a timeout of some seconds, because retention by age and the sync of sealed
+    /// segments depend on time alone; see [`SegmentPreparer::run`].
     #[must_use]
     pub fn wait(&self, timeout: Option<Duration>) -> bool {
         self.shared.wake.wait(timeout)
     }
 
-    /// Ends the wait of a thread in [`SegmentPreparer::wait`]. Dropping the journal does it too.
+    /// Ends [`SegmentPreparer::wait`] in other threads, like dropping the journal.
     pub fn end(&self) {
         self.shared.wake.end();
     }
 
-    /// Looks whether the newest segment and the file `history` are still the files that the journal writes, whole.
+    /// Checks that the newest segment and the history are still the intact files that the journal writes.
     ///
     /// # Errors
-    /// [`JournalError::FileLost`], from then on for every use of the journal.
+    /// [`JournalError::FileLost`]; from then on every use of the journal returns it.
     pub fn check_files(&self) -> Result<(), JournalError> {
         self.shared.check_files(&mut self.shared.maintenance())
     }
 
-    /// Prepares and cleans up until the journal ends: the body of a helper thread. Once a second it looks whether the files are
-    /// there ([`SegmentPreparer::check_files`]). Whatever else goes wrong it says in the log and tries again, because
-    /// space may come back before the writer needs it.
+    /// Prepares and cleans up until the journal ends: the body of a helper thread. Checks the files once a second
+    /// ([`SegmentPreparer::check_files`]). Logs other errors and retries, because space may become free before the
+    /// writer needs it.
     ///
     /// # Errors
-    /// [`JournalError::FileLost`] and failed syncs, after which the journal's writer finds it refused, too.
+    /// [`JournalError::FileLost`] and failed syncs, after which the writer is refused too.
     pub fn run(self) -> Result<(), JournalError> {
         self.run_with(|| ())
     }
 
-    /// As [`SegmentPreparer::run`], and calls `on_check` after each look at the files.
+    /// Runs like [`SegmentPreparer::run`], and calls `on_check` after each check of the files.
     ///
     /// # Errors
     /// As [`SegmentPreparer::run`].

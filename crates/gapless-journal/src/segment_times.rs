@@ -1,7 +1,7 @@
-//! By which time stamps two neighbouring segments know each other: each names the last frame of the one before it.
+//! Time stamps on which neighbouring segments must agree: each segment has that of the last frame before it.
 //!
-//! Two journals that were one once, and went on apart, have the same stream, incarnation and sequences; the time stamps
-//! of their frames differ. Called where a segment gets its final name, by the helper thread or by recovery.
+//! Two journals that have diverged have the same stream, incarnation and sequences, but different time stamps. Called
+//! when a segment gets its final name, by the helper thread or by recovery.
 
 use crate::own_file::open_to_write;
 use std::fs::File;
@@ -14,8 +14,8 @@ use crate::mapping::Mapping;
 use crate::mark::{self, MarkWriter};
 use crate::scan;
 
-/// The time stamp of the frame of `last_sequence`, the last of the sealed segment at `path` that begins with
-/// `first_sequence`; noted in its header. 0 if that frame is not there: a reader of it will say what is wrong.
+/// Returns the time stamp of frame `last_sequence`, the last of the sealed segment at `path` that begins with
+/// `first_sequence`, and writes it to the segment's header. 0 if that frame is missing: its reader reports the damage.
 pub(crate) fn note_last(path: &Path, first_sequence: u64, last_sequence: u64) -> Result<u64, JournalError> {
     let failed = |action, error| JournalError::io(action, path, error);
     let file = open_to_write(path)?;
@@ -32,7 +32,7 @@ pub(crate) fn note_last(path: &Path, first_sequence: u64, last_sequence: u64) ->
     Ok(last_ns)
 }
 
-/// The time stamp of the last frame, of which the index says about where it is.
+/// Reads the time stamp of the last frame, near the position given by the index.
 fn of_last(file: &File, (first_sequence, last_sequence): (u64, u64)) -> std::io::Result<u64> {
     use std::os::unix::fs::FileExt;
     let mut fixed = [0; d::FIXED_LENGTH];
@@ -45,7 +45,7 @@ fn of_last(file: &File, (first_sequence, last_sequence): (u64, u64)) -> std::io:
     if !(frames_offset..=mapping.length()).contains(&end) {
         return Ok(0);
     }
-    // SAFETY: the segment is sealed, and nobody changes its frames any more.
+    // SAFETY: the segment is sealed, so its frames do not change any more.
     #[allow(unsafe_code)]
     let frames = unsafe { mapping.bytes(frames_offset..end) };
     let words = mapping.words(d::INDEX_OFFSET, d::index_entries(header.segment_length) * 2);

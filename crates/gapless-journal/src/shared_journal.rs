@@ -1,8 +1,7 @@
-//! The shared state of the writer and its helper threads.
+//! State shared by the writer and its helper threads.
 //!
-//! The writer touches the mutexes here only when it rolls to another segment, and then for the swap
-//! of a few pointers; a thread that does I/O holds `maintenance` or `syncing`, never `segment_list`. Order of the locks:
-//! `maintenance`, then `syncing`, then `segment_list`.
+//! The writer takes these mutexes only when it rolls to another segment, to swap a few pointers. A thread that does I/O
+//! holds `maintenance` or `syncing`, never `segment_list`. Lock order: `maintenance`, `syncing`, `segment_list`.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -22,35 +21,35 @@ use crate::records::SegmentRecords;
 use crate::segment::{Preparation, Segment};
 use crate::wake::Wake;
 
-/// A value on a cache line of its own, and on a pair of lines where the processor fetches pairs.
+/// Value on its own cache line, and on its own pair of lines for processors that fetch pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct OwnLine<T>(pub(crate) T);
 
-/// One segment in the directory; its name follows from its first sequence.
+/// Segment in the directory; its name follows from its first sequence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) first_sequence: u64,
     pub(crate) opened_ns: u64,
     pub(crate) length: u64,
-    /// As far as it is journaled.
+    /// Covers journaled records only.
     pub(crate) segment_records: SegmentRecords,
 }
 
-/// A segment that takes no more frames and may not be on the device yet.
+/// Segment that takes no more frames and may not be on the device yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Rolled {
     pub(crate) file: Arc<File>,
-    /// Its mapping, until the helper thread takes it down, which takes long.
+    /// Mapping, until the helper thread removes it, which takes long.
     pub(crate) segment: Option<Arc<Segment>>,
     pub(crate) first_sequence: u64,
     pub(crate) last_sequence: u64,
-    /// Where its frames end.
+    /// End of its frames.
     pub(crate) end: u64,
     pub(crate) sealed_ns: u64,
 }
 
-/// The segments. SegmentRecords for moments only.
+/// List of the segments. Locked only for moments.
 #[derive(Debug)]
 pub(crate) struct SegmentList {
     /// Oldest first; the last is the active one.
@@ -59,12 +58,12 @@ pub(crate) struct SegmentList {
     pub(crate) prepared: Option<Arc<Segment>>,
     /// Oldest first.
     pub(crate) rolled: VecDeque<Rolled>,
-    /// In use, but under the name of a prepared segment; oldest first.
+    /// Segments in use under the name of a prepared one; oldest first.
     pub(crate) unnamed: VecDeque<(Arc<Segment>, u64)>,
 }
 
 impl SegmentList {
-    /// Makes room for one more segment, so that the writer need not when it rolls.
+    /// Reserves space for one more segment, so that the writer need not allocate when it rolls.
     pub(crate) fn reserve(&mut self) {
         self.entries.reserve(2);
         self.rolled.reserve(2);
@@ -72,26 +71,26 @@ impl SegmentList {
     }
 }
 
-/// The segment that is being made. SegmentRecords during I/O.
+/// Segment in preparation, and other work of the helper. Locked during I/O.
 #[derive(Debug)]
 pub(crate) struct SegmentMaintenance {
     pub(crate) preparation: Option<Preparation>,
     pub(crate) next_number: u64,
     pub(crate) history: HistoryFile,
-    /// The oldest rolled segment on its way to the device, by its first sequence, and how far it is.
+    /// First sequence of the sealed segment being synced, and the synced length.
     pub(crate) sealed_sync: Option<(u64, Mapping, usize)>,
-    /// Why the oldest segment is not deleted that is to be, as it was logged last.
+    /// Last logged reason for postponing a deletion.
     pub(crate) undeleted: String,
-    /// Whether the kernel populates pages on request; tried once.
+    /// Set until populating pages turns out to be unsupported.
     pub(crate) populates: bool,
-    /// What the last look at the files has seen of the newest segment's frames.
+    /// Frames of the newest segment seen by the last file check.
     pub(crate) known_frames: Option<KnownFrames>,
 }
 
-/// Why the journal takes nothing more.
+/// Reason why the journal accepts no more operations.
 #[derive(Debug)]
 enum Poison {
-    /// A file is gone: whoever is refused is told the same.
+    /// A file is lost: every refused operation returns this error.
     FileLost {
         path: PathBuf,
         loss: FileLoss,
@@ -101,7 +100,7 @@ enum Poison {
     },
 }
 
-/// Everything that the writer and its helper threads share.
+/// State shared by the writer and its helper threads.
 #[derive(Debug)]
 pub(crate) struct SharedJournal {
     pub(crate) options: JournalOptions,
@@ -110,15 +109,15 @@ pub(crate) struct SharedJournal {
     pub(crate) journaled_sequence: OwnLine<AtomicU64>,
     /// Moved by the thread that has synced.
     pub(crate) synced_sequence: OwnLine<AtomicU64>,
-    /// How many records were journaled, and how many of them are on the device. A segment of an earlier process counts
-    /// as one.
+    /// Number of journaled records, and how many of them are on the device. A segment of an earlier process counts as
+    /// one.
     pub(crate) journaled_records: AtomicU64,
     pub(crate) synced_records: AtomicU64,
     pub(crate) snapshot_sequence: AtomicU64,
-    /// What is before it is to be deleted; 0 for nothing.
+    /// Everything before it is to be deleted; 0 for none.
     pub(crate) delete_before: AtomicU64,
     pub(crate) first_sequence: AtomicU64,
-    /// The length of the files of cut bytes; it does not change.
+    /// Length of the files with removed bytes; constant.
     pub(crate) cut_bytes: u64,
     pub(crate) is_poisoned: OwnLine<AtomicBool>,
     poison: Mutex<Option<Poison>>,
@@ -128,7 +127,7 @@ pub(crate) struct SharedJournal {
     syncing: Mutex<()>,
     #[cfg(any(test, debug_assertions))]
     pub(crate) fails_next_sync: AtomicBool,
-    /// SegmentRecords until the last of the handles is gone, because each of them writes.
+    /// Held until the last handle is dropped, because every handle writes.
     _lock: DirectoryLock,
 }
 
@@ -187,12 +186,12 @@ impl SharedJournal {
         unpoisoned(self.syncing.lock())
     }
 
-    /// The path of the segment with this first sequence, once it has its final name.
+    /// Returns the final path of the segment with this first sequence.
     pub(crate) fn segment_path(&self, first_sequence: u64) -> PathBuf {
         self.options.directory.join(segment_name(first_sequence))
     }
 
-    /// The fixed header of the next segment.
+    /// Returns the fixed header of the next segment.
     pub(crate) fn next_header(&self, number: u64) -> FixedHeader {
         let options = &self.options;
         let twice = self.segment_list().active.header.segment_length.saturating_mul(2);
@@ -207,7 +206,7 @@ impl SharedJournal {
         }
     }
 
-    /// Makes the journal refuse everything from now on; the first reason stays.
+    /// Makes the journal refuse all further operations; the first reason stays.
     pub(crate) fn poison(&self, error: &JournalError) {
         unpoisoned(self.poison.lock()).get_or_insert_with(|| match error {
             JournalError::FileLost { path, loss } => Poison::FileLost { path: path.clone(), loss: *loss },
@@ -217,7 +216,7 @@ impl SharedJournal {
         self.is_poisoned.0.store(true, Ordering::Release);
     }
 
-    /// Refuses if the journal has failed.
+    /// Fails if the journal has failed before.
     #[inline]
     pub(crate) fn check_poison(&self) -> Result<(), JournalError> {
         // Acquire: pairs with the release of `poison`.

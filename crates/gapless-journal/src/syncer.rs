@@ -1,8 +1,8 @@
-//! The syncer: puts what is journaled on the device, for tier `sync`.
+//! The syncer: syncs journaled frames to the device, for tier `sync`.
 //!
-//! For a helper thread, because a sync blocks: `msync` of the written part where the segment is mapped, else
-//! `fdatasync`. A failed sync is fatal for ever (decision 7): the kernel may have dropped the data and would report
-//! success the next time.
+//! For a helper thread, because a sync blocks: `msync` of the written part of a mapped segment, otherwise `fdatasync`.
+//! A failed sync is fatal forever (decision 7): the kernel may have dropped the data, and would report success the next
+//! time.
 
 use std::fs::File;
 use std::io;
@@ -30,12 +30,11 @@ impl Syncer {
         Self { shared }
     }
 
-    /// Puts everything that was committed before this call on the device, the rest of segments that
-    /// were rolled since included, and returns the last synced sequence. Blocks. Does nothing if
-    /// everything is there already.
+    /// Syncs everything committed before this call, including the rest of older segments, and returns the last synced
+    /// sequence. Blocks. Does nothing if everything is on the device already.
     ///
-    /// Records of consensus that were committed before this call are on the device when it returns, although the
-    /// sequence need not have moved; [`crate::Journal::sync`] does both on the writer's thread.
+    /// Consensus records committed before this call are synced too, although the sequence need not have moved;
+    /// [`crate::Journal::sync`] does both on the writer's thread.
     ///
     /// The synced mark is written afterwards, so it reaches the device with the next sync.
     ///
@@ -45,7 +44,7 @@ impl Syncer {
         let shared = &self.shared;
         loop {
             shared.check_poison()?;
-            // A segment is found again after a power failure by its final name.
+            // After a power failure a segment is found only by its final name.
             if !shared.segment_list().unnamed.is_empty() {
                 shared.give_final_names(&mut shared.maintenance())?;
             }
@@ -55,8 +54,8 @@ impl Syncer {
                 if !list.unnamed.is_empty() {
                     continue;
                 }
-                // Acquire: pairs with the release of `move_mark`. Under the lock that a roll takes,
-                // so everything up to here is in the segments that are listed here.
+                // Acquire: pairs with the release of `move_mark`. Under the lock that a roll takes, so everything up to
+                // here is in the listed segments.
                 let target = shared.journaled_sequence.0.load(Ordering::Acquire);
                 // Acquire: pairs with the release of the writer's `count_records`.
                 let records = shared.journaled_records.load(Ordering::Acquire);
@@ -67,7 +66,7 @@ impl Syncer {
             if target <= self.synced_sequence() && !has_records {
                 return Ok(self.synced_sequence());
             }
-            // Before the sync, which covers at least this much.
+            // Read before the sync, which covers at least this much.
             let written = active.mark(JOURNALED_MARK_OFFSET).filter(|_| has_records);
             let synced_position = written.map_or(0, |mark| mark.first & !SEALED_BIT);
             fault::crash_point("before_sync");
@@ -76,7 +75,7 @@ impl Syncer {
             }
             shared.sync_written(&active)?;
             fault::crash_point("after_sync");
-            // Retention may have taken some of them off the list meanwhile, and a roll may have added others.
+            // Meanwhile retention may have removed some of them, and a roll may have added others.
             let is_synced = |file: &Arc<File>| rolled.iter().any(|synced| Arc::ptr_eq(&synced.file, file));
             shared.segment_list().rolled.retain(|each| !is_synced(&each.file));
             shared.move_synced(&active, target, synced_position)?;
@@ -86,8 +85,8 @@ impl Syncer {
         }
     }
 
-    /// As [`Syncer::sync`], and looks whether the journal's files are still there: for whoever then writes what stands above
-    /// the journal, a state or a snapshot.
+    /// Syncs like [`Syncer::sync`], and checks that the journal's files still exist: for a caller that then writes a
+    /// state or a snapshot above the journal.
     ///
     /// # Errors
     /// As [`Syncer::sync`]; [`JournalError::FileLost`].
@@ -97,7 +96,7 @@ impl Syncer {
         Ok(synced)
     }
 
-    /// Puts the marks themselves on the device: the last step of an orderly end.
+    /// Syncs the marks themselves: the last step of an orderly end.
     ///
     /// # Errors
     /// As [`Syncer::sync`].
@@ -108,29 +107,29 @@ impl Syncer {
         self.shared.sync_file(&active.file, || active.path())
     }
 
-    /// Whether the journal's disk does this work for a file beside the journal.
+    /// Asks the journal's disk for permission, for a file next to the journal.
     ///
     /// # Errors
-    /// The error to return instead.
+    /// Error to return instead of doing the work.
     pub fn ask_disk(&self, work: DiskWork) -> io::Result<()> {
         self.shared.options.environment.ask(work)
     }
 
-    /// The last sequence on the device.
+    /// Returns the last sequence on the device.
     #[must_use]
     pub fn synced_sequence(&self) -> u64 {
         // Acquire: pairs with the release of `move_synced`.
         self.shared.synced_sequence.0.load(Ordering::Acquire)
     }
 
-    /// The last sequence in the operating system's hands.
+    /// Returns the last sequence passed to the operating system.
     #[must_use]
     pub fn journaled_sequence(&self) -> u64 {
         // Acquire: pairs with the release of `move_mark`.
         self.shared.journaled_sequence.0.load(Ordering::Acquire)
     }
 
-    /// Makes the next sync fail as a broken device would; for tests of the consequences.
+    /// Makes the next sync fail like that of a broken device; for tests of the consequences.
     #[cfg(any(test, debug_assertions))]
     pub fn fail_next_sync(&self) {
         self.shared.fails_next_sync.store(true, Ordering::SeqCst);
@@ -138,14 +137,14 @@ impl Syncer {
 }
 
 impl SharedJournal {
-    /// Puts a file's data on the device. The caller holds `syncing`.
+    /// Syncs a file's data. The caller holds `syncing`.
     pub(crate) fn sync_file(&self, file: &File, path: impl Fn() -> PathBuf) -> Result<(), JournalError> {
         self.sync_by(|| file.sync_data(), path)
     }
 
-    /// Puts what is written of the active segment on the device: header page, index and frames up to the journaled
-    /// mark. Pages that are made present ahead of the writer are left alone: cleaned, each would have to be made
-    /// writable once more. The caller holds `syncing`.
+    /// Syncs the written part of the active segment: header page, index and frames up to the journaled mark. Skips
+    /// pages made present ahead of the writer, because a sync would write-protect them again. The caller holds
+    /// `syncing`.
     pub(crate) fn sync_written(&self, active: &Segment) -> Result<(), JournalError> {
         let path = || active.path();
         match (self.options.flush, active.mark(JOURNALED_MARK_OFFSET)) {
@@ -153,7 +152,7 @@ impl SharedJournal {
                 let end = (mark.first & !SEALED_BIT) as usize;
                 self.sync_by(|| active.mapping.sync(0..end), path)
             }
-            // Without the mark nobody knows where the frames end: all of it.
+            // Without the mark the end of the frames is unknown, so sync everything.
             (Flush::Mapped, None) | (Flush::Write, _) => self.sync_file(&active.file, path),
         }
     }
@@ -167,8 +166,8 @@ impl SharedJournal {
         synced.map_err(|error| self.sync_failed(path(), error))
     }
 
-    /// Moves the synced mark, never back; `position` is not 0 if records went to the device, everything before it in
-    /// `active` with them. The caller holds `syncing`.
+    /// Moves the synced mark forward, never back. `position` is not 0 if records were synced, together with everything
+    /// before it in `active`. The caller holds `syncing`.
     pub(crate) fn move_synced(&self, active: &Segment, sequence: u64, position: u64) -> Result<(), JournalError> {
         // Relaxed: only holders of `syncing` write it, and its mutex orders them.
         let synced_sequence = self.synced_sequence.0.load(Ordering::Relaxed);
@@ -188,7 +187,7 @@ impl SharedJournal {
         Ok(())
     }
 
-    /// Notes for this process, and for the next on this boot, that a sync has failed.
+    /// Notes for this process, and for the next one on this boot, that a sync has failed.
     pub(crate) fn sync_failed(&self, segment: PathBuf, source: io::Error) -> JournalError {
         let active = self.segment_list().active.clone();
         active.write_mark(FAILED_MARK_OFFSET, 1, 0);
@@ -200,7 +199,7 @@ impl SharedJournal {
 
 #[cfg(test)]
 mod tests {
-    //! A failed sync is fatal for ever, and the next process makes good what it can.
+    //! Tests of failed syncs: they are fatal forever, and the next process repairs what it can.
     use crate::test_frames::frames;
     use crate::{Flush, Journal, JournalError, JournalOptions};
 
@@ -219,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_sync_is_never_retried_and_nothing_is_taken_afterwards() {
+    fn failed_sync_poisons_the_journal() {
         for flush in [Flush::Mapped, Flush::Write] {
             let directory = tempfile::tempdir().unwrap();
             let (mut journal, _) = Journal::open(options(directory.path(), flush)).unwrap();
@@ -250,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sync_covers_what_was_rolled_since_and_does_nothing_twice() {
+    fn sync_covers_rolled_segments_once() {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, _) = Journal::open(options(directory.path(), Flush::Mapped)).unwrap();
         let syncer = journal.syncer();
@@ -260,13 +259,13 @@ mod tests {
         assert_eq!(syncer.sync().unwrap(), 2000);
         assert!(journal.shared.segment_list().rolled.is_empty());
         syncer.fail_next_sync();
-        assert_eq!(syncer.sync().unwrap(), 2000, "there is nothing to sync, so nothing fails");
+        assert_eq!(syncer.sync().unwrap(), 2000, "without work no sync is issued, so none fails");
         append(&mut journal, 1);
         assert!(syncer.sync().is_err());
     }
 
     #[test]
-    fn what_is_appended_and_not_committed_is_not_synced() {
+    fn uncommitted_frames_are_not_synced() {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, _) = Journal::open(options(directory.path(), Flush::Mapped)).unwrap();
         append(&mut journal, 5);
@@ -275,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn syncs_and_appends_run_side_by_side() {
+    fn syncs_and_appends_are_concurrent() {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, _) = Journal::open(options(directory.path(), Flush::Mapped)).unwrap();
         let (syncer, preparer) = (journal.syncer(), journal.preparer());

@@ -1,4 +1,4 @@
-//! `truncate_after`: takes back frames that nobody has acted on yet (decision 2).
+//! `truncate_after`: removes frames that no other part has acted on yet (decision 2).
 
 use crate::own_file::open_to_write;
 use gapless_agent::checked_file;
@@ -20,17 +20,17 @@ use crate::shared_journal::Entry;
 use crate::{index, scan};
 
 impl Journal {
-    /// Removes everything after the frame of `sequence`, on the device too, so that none of it ever comes back; the
-    /// next append continues with `sequence + 1`. Blocks; not for the hot path. Does nothing if there is nothing.
+    /// Removes everything after the frame of `sequence`, on the device too, so that none of it reappears; the next
+    /// append continues with `sequence + 1`. Blocks; not for the hot path. Does nothing if no frame or record follows.
     ///
-    /// Records of consensus after that frame go too, a checkpoint among them, also where `sequence` is the last one and
-    /// no frame goes: consensus appends again what it keeps (decision 2), and until that is committed the journal holds
-    /// what the records before `sequence` say.
+    /// Consensus records after that frame are removed too, including a checkpoint, even if `sequence` is the last
+    /// frame. Consensus appends its records again (decision 2); until that is committed, the journal has only the
+    /// records before `sequence`.
     ///
     /// # Errors
-    /// [`JournalError::TruncatesReleased`] if one of them is released (see
-    /// [`Journal::set_released`]); [`JournalError::NotHeld`] if `sequence` is before the journal's
-    /// beginning. Neither changes anything. After any other failure the journal refuses everything.
+    /// [`JournalError::TruncatesReleased`] if a later frame is released (see [`Journal::set_released`]);
+    /// [`JournalError::NotHeld`] if `sequence` is before the journal's beginning. Neither changes anything. After any
+    /// other failure the journal refuses everything.
     pub fn truncate_after(&mut self, sequence: u64) -> Result<(), JournalError> {
         if sequence < self.released_sequence.min(self.last_sequence()) {
             return Err(JournalError::TruncatesReleased { sequence, released: self.released_sequence });
@@ -60,7 +60,7 @@ impl Journal {
         let kept = entries[keep];
         let segment = if keep + 1 == entries.len() { self.active.clone() } else { self.reopen(kept)? };
 
-        // First: the segments that the history names must be there.
+        // First, because all segments named by the history must exist.
         let history = maintenance.history.history();
         let newest_sequence = history.newest_sequence.min(kept.first_sequence);
         shared.set_history(&mut maintenance, History { newest_sequence, ..history })?;
@@ -68,8 +68,8 @@ impl Journal {
         let (position, last_sequence) = position_behind(&segment, kept.first_sequence, sequence)?;
         assert_eq!(last_sequence, sequence, "the journal holds every frame up to its last");
 
-        // Marks first: from here on nothing vouches for the bytes about to go, so that an interrupted cut is found as
-        // frames (not cut) or as bytes without a meaning after the marks (cut by recovery).
+        // Marks first: from here on no mark vouches for the bytes about to be removed. After an interruption they are
+        // either frames that were kept, or bytes after the marks that recovery removes.
         segment.write_mark(JOURNALED_MARK_OFFSET, position as u64, sequence);
         if let Some(times) = segment.mark(TIMES_MARK_OFFSET).filter(|times| times.second != 0) {
             segment.write_mark(TIMES_MARK_OFFSET, times.first, 0);
@@ -116,8 +116,8 @@ impl Journal {
         self.move_mark()
     }
 
-    /// Opens a sealed segment for writing again, perhaps as the newest: its marks hold on this boot from here on, as those of
-    /// each segment did when this journal was opened.
+    /// Reopens a sealed segment for writing, perhaps as the newest. Its marks hold on this boot from here on, like
+    /// those of each segment when this journal was opened.
     fn reopen(&self, entry: Entry) -> Result<Arc<Segment>, JournalError> {
         let path = self.shared.segment_path(entry.first_sequence);
         let file = open_to_write(&path)?;
@@ -134,7 +134,7 @@ impl Journal {
         Ok(Arc::new(segment))
     }
 
-    /// Removes the segments after the first of `entries`, newest first; each is removed only when the one before it is
+    /// Removes the segments after the first of `entries`, newest first. Each is removed only after its predecessor is
     /// no longer sealed, so that recovery does not miss it.
     fn remove_behind(&self, entries: &[Entry]) -> Result<(), JournalError> {
         for pair in entries.windows(2).rev() {
@@ -159,14 +159,14 @@ impl Journal {
     }
 }
 
-/// Where the frame of `sequence` ends.
+/// Returns the end of the frame of `sequence`.
 fn position_behind(segment: &Segment, first_sequence: u64, sequence: u64) -> Result<(usize, u64), JournalError> {
     let header = &segment.header;
     let frames_offset = header.frames_offset as usize;
     let mapping = crate::mapping::Mapping::read_only(&segment.file, header.segment_length as usize)
         .map_err(|error| JournalError::io("map", segment.path(), error))?;
-    // SAFETY: frames alone, without the header, which has other writers and readers; of frames this is the one writer, and it
-    // writes nothing while it looks.
+    // SAFETY: frames only, without the header, which has other writers and readers. This is the only writer of frames,
+    // and it does not write while it reads.
     #[allow(unsafe_code)]
     let frames = unsafe { mapping.bytes(frames_offset..mapping.length()) };
     let limit = header.frame_length_max as usize;
@@ -195,12 +195,12 @@ fn position_behind(segment: &Segment, first_sequence: u64, sequence: u64) -> Res
     Ok((position, at - 1))
 }
 
-/// The part before `position` of the contents `kept` of a segment.
+/// Returns the records before `position` among the contents `kept` of a segment.
 fn records_before(segment: &Segment, kept: Entry, position: usize) -> Result<SegmentRecords, JournalError> {
     match kept.segment_records {
         SegmentRecords::Nothing => return Ok(SegmentRecords::Nothing),
         SegmentRecords::Checkpoint { position: at, .. } if at < position as u64 => return Ok(kept.segment_records),
-        // Some records are cut, and perhaps all: only the frames before say.
+        // Some records are truncated, perhaps all: scan the frames before `position`.
         SegmentRecords::Records | SegmentRecords::Checkpoint { .. } => {}
     }
     let mapping = crate::mapping::Mapping::read_only(&segment.file, segment.header.segment_length as usize)

@@ -1,9 +1,9 @@
-//! [`UnlinkedSegment`]: frames in a file without a name, which nobody recovers: it ends with the process that made it.
+//! [`UnlinkedSegment`]: frames in a file without a name. It is never recovered: it ends with its process.
 //!
-//! For what lies on disk only because memory is too small for it: the backlog of calls. It has the frames and the
-//! checks of a journal's segment and nothing that serves recovery: no header, no marks, no index, no sync. Its user
-//! keeps in memory where each run of frames lies. Bytes go in by `pwrite` and come out by `pread`, so a disk that is
-//! full or fails is an error and never a signal.
+//! For data that is on disk only because memory is too small: the backlog of calls. It has the frames and checks of a
+//! journal's segment, but nothing for recovery: no header, no marks, no index, no sync. The user keeps the position of
+//! each batch of frames in memory. Bytes are written by `pwrite` and read by `pread`, so a full or failing disk is an
+//! error and never a signal.
 
 use std::fs::File;
 use std::io;
@@ -23,21 +23,21 @@ use crate::error::{FrameFault, JournalError};
 use crate::frame_batch::FrameBatch;
 use crate::scan::check_frame;
 
-/// A file without a name that takes frames at its end and gives them back from anywhere. One thread writes and reads.
+/// Unnamed file to which frames are appended, readable at any position. One thread writes and reads.
 #[derive(Debug)]
 pub struct UnlinkedSegment {
     file: File,
-    /// Where the file has its room; it has no path of its own.
+    /// Directory of the file system; the file has no path.
     directory: PathBuf,
     disk: Option<Arc<dyn Disk>>,
     length_bytes: u64,
 }
 
 impl UnlinkedSegment {
-    /// Makes one that takes its room from the file system of `directory`. With a `disk`, each write asks it first.
+    /// Creates one in the file system of `directory`. With a `disk`, each write asks it first.
     ///
     /// # Errors
-    /// A directory that is missing or takes no files.
+    /// The directory is missing or accepts no files.
     pub fn create(directory: &Path, disk: Option<Arc<dyn Disk>>) -> Result<Self, JournalError> {
         let made = disk.as_ref().map_or(Ok(()), |disk| disk.ask(DiskWork::Allocate));
         let file = made
@@ -46,21 +46,21 @@ impl UnlinkedSegment {
         Ok(Self { file, directory: directory.to_owned(), disk, length_bytes: 0 })
     }
 
-    /// How many bytes of frames it holds.
+    /// Returns the number of bytes of frames.
     #[must_use]
     pub const fn length_bytes(&self) -> u64 {
         self.length_bytes
     }
 
-    /// Appends whole frames with their padding, and returns where they lie.
+    /// Appends whole frames with their padding; returns their position.
     ///
     /// # Errors
-    /// What the disk refused; nothing was appended then, and the same frames may be given again.
+    /// Error of the disk; the frames were not appended, and may be given again.
     pub fn append(&mut self, frames: &[u8]) -> Result<u64, JournalError> {
         let position = self.length_bytes;
         let asked = self.disk.as_ref().map_or(Ok(()), |disk| disk.ask(DiskWork::Write));
         if let Err(source) = asked.and_then(|()| self.file.write_all_at(frames, position)) {
-            // What was written of them would take room from others. If that fails too, the next frames lie over it.
+            // Frees the space of a partial write. If that fails too, the next frames overwrite it.
             let _given_back = self.file.set_len(position);
             return Err(refused("write to an unlinked segment in", &self.directory, source));
         }
@@ -68,12 +68,11 @@ impl UnlinkedSegment {
         Ok(position)
     }
 
-    /// Reads the run of frames that was appended at `position`, as many bytes as `frames` is long, and checks each of
-    /// them: they are whole, both checksums hold, their sequences go on from `first_sequence`, and nothing is left over.
+    /// Reads `frames.len()` bytes of frames from `position`, where a batch was appended, and checks each: both
+    /// checksums, sequences that continue from `first_sequence`, and no remainder.
     ///
     /// # Errors
-    /// What the disk refused, and [`JournalError::UnlinkedDamaged`] with the place of the first frame that is not what was
-    /// written.
+    /// Error of the disk, or [`JournalError::UnlinkedDamaged`] with the position of the first changed frame.
     pub fn read<'a>(
         &self,
         position: u64,
@@ -105,12 +104,12 @@ impl UnlinkedSegment {
     }
 }
 
-/// Not as for a journal: where there is no space, it is no help to lower the retention and to start again.
+/// Wraps an error without the advice for a journal without space, which does not apply here.
 fn refused(action: &'static str, directory: &Path, source: io::Error) -> JournalError {
     JournalError::Io { action, path: directory.to_owned(), source }
 }
 
-/// A file that never had a name, or, where the file system cannot make one, that loses it at once.
+/// Opens a file that never has a name, or, if the file system cannot create one, unlinks it at once.
 fn nameless(directory: &Path) -> io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     match rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR) {
@@ -123,7 +122,7 @@ fn nameless(directory: &Path) -> io::Result<File> {
 fn unlinked(directory: &Path) -> io::Result<File> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     loop {
-        // Relaxed: only that no two are equal counts.
+        // Relaxed: the numbers only have to differ.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = directory.join(format!(".unlinked-{}-{number}.segment", std::process::id()));
         match checked_file::create_new(&path, 0o600) {
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_appended_comes_back_and_no_name_is_left() {
+    fn appended_frames_are_read_back() {
         let (directory, mut segment) = segment();
         let (first, second) = (frames(1, 3, 100), frames(4, 2, 9));
         assert_eq!(segment.append(&first).unwrap(), 0);
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_a_name_loses_it() {
+    fn fallback_file_loses_its_name() {
         let directory = tempfile::tempdir().unwrap();
         let file = unlinked(directory.path()).unwrap();
         file.write_all_at(b"whole", 0).unwrap();
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn every_changed_byte_is_damage_and_so_is_a_cut_file() {
+    fn every_changed_byte_is_damage() {
         let (directory, mut segment) = segment();
         let whole = frames(7, 2, 20);
         let position = segment.append(&whole).unwrap();
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_directory_is_named() {
+    fn missing_directory_is_named() {
         let error = UnlinkedSegment::create(Path::new("/nowhere/at/all"), None).unwrap_err();
         assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
     }

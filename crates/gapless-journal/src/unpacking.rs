@@ -1,5 +1,5 @@
-//! [`Unpacking`]: a compressed segment of an archive, unpacked into memory a piece at a time, as it is read. Where its pieces stand, and those that
-//! are unpacked, stay for the next readers of the process.
+//! [`Unpacking`]: unpacks a compressed segment of an archive into memory piece by piece, as it is read. The positions
+//! of its pieces, and the unpacked pieces, are cached for later readers in the process.
 
 use crate::archived::Archived;
 use crate::compressed::{Piece, header_page_of, pieces_of};
@@ -11,11 +11,11 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
-/// Segments of which pieces stay in memory, at most: each has a descriptor.
+/// Limit of segments with unpacked pieces in memory: each has a file descriptor.
 const UNPACKED_MAX: usize = 64;
-/// Their bytes at most; the segment that is read has as many as it needs.
+/// Limit of their bytes; the segment being read may use as many as it needs.
 const UNPACKED_BYTES_MAX: u64 = 128 << 20;
-/// Pieces of all segments of which is kept where they stand, at most: 32 MiB.
+/// Limit of cached piece positions of all segments: 32 MiB.
 const KNOWN_PIECES_MAX: usize = 1 << 20;
 
 /// A segment that is read.
@@ -25,20 +25,20 @@ pub(crate) struct Unpacking {
     unpacked: Arc<Unpacked>,
 }
 
-/// What all readers of a segment share.
+/// State shared by all readers of a segment.
 #[derive(Debug)]
 struct Unpacked {
     /// The segment, with holes where it is not unpacked yet.
     memory: File,
     pieces: Arc<[Piece]>,
-    /// Of each piece, whether it is in memory.
+    /// Flag per piece: it is in memory.
     is_there: Box<[AtomicBool]>,
-    /// The bytes of these. Locked while one is unpacked.
+    /// Total length of these pieces. Locked during unpacking.
     bytes: Mutex<u64>,
 }
 
 impl Unpacking {
-    /// Of a segment whose file in the archive is `stored`: its header page is in memory then.
+    /// Begins with the archived file `stored`, and loads the header page into memory.
     pub(crate) fn begin(archived: &Archived, stored: File) -> io::Result<Self> {
         let found = unpoisoned(KEPT.lock()).find(archived);
         let unpacked = match found {
@@ -53,12 +53,12 @@ impl Unpacking {
         Ok(Self { stored, unpacked })
     }
 
-    /// The segment in memory, of which only what is unpacked may be read.
+    /// Returns the segment in memory; only unpacked parts may be read.
     pub(crate) fn memory(&self) -> &File {
         &self.unpacked.memory
     }
 
-    /// Unpacks what is between two positions of the segment, and to where there is more behind.
+    /// Unpacks the range between two positions of the segment. Returns the end of the last unpacked piece.
     ///
     /// # Errors
     /// The archive cannot be read, or is damaged.
@@ -67,7 +67,7 @@ impl Unpacking {
         let first = pieces.partition_point(|piece| piece.end() <= from);
         let mut end = pieces.get(first).map_or(from, |piece| piece.position.max(from));
         for (piece, is_there) in pieces.iter().zip(is_there).skip(first).take_while(|(piece, _)| piece.position < to) {
-            // Acquire: the piece's bytes stand in memory; pairs with the release below.
+            // Acquire: the piece's bytes are in memory; pairs with the release below.
             if !is_there.load(Ordering::Acquire) {
                 let mut bytes = unpoisoned(bytes.lock());
                 let piece_bytes = piece.unpack(&self.stored)?;
@@ -82,11 +82,11 @@ impl Unpacking {
         Ok(end)
     }
 
-    /// Where in the file of the archive what stands at a position of the segment is.
+    /// Returns the position in the archived file for a position of the segment.
     pub(crate) fn stored_at(&self, position: u64) -> u64 {
         let pieces = &self.unpacked.pieces;
         let behind = pieces.partition_point(|piece| piece.position <= position);
-        // The header page is there as it is.
+        // The header page is stored unchanged.
         behind.checked_sub(1).map_or(position, |at| pieces[at].stored_at)
     }
 }
@@ -108,7 +108,7 @@ impl Unpacked {
 
 static KEPT: LazyLock<Mutex<Kept>> = LazyLock::new(Mutex::default);
 
-/// What stays for the next readers.
+/// Cache for later readers.
 #[derive(Default)]
 struct Kept {
     segments: HashMap<Archived, Segment>,
@@ -118,7 +118,7 @@ struct Kept {
 struct Segment {
     pieces: Arc<[Piece]>,
     unpacked: Option<Arc<Unpacked>>,
-    /// Greater in those that were used later.
+    /// Number of the last use, in order of time.
     used: u64,
 }
 
@@ -149,7 +149,7 @@ impl Kept {
         self.segments.insert(archived.clone(), Segment { pieces, unpacked, used: self.uses });
     }
 
-    /// Lets unpacked pieces go, those first that were not used for longest.
+    /// Drops unpacked pieces, least recently used first.
     fn make_room(&mut self) {
         let mut unpacked: Vec<_> = self.segments.values_mut().filter(|segment| segment.unpacked.is_some()).collect();
         unpacked.sort_unstable_by_key(|segment| std::cmp::Reverse(segment.used));

@@ -1,6 +1,6 @@
-//! Waking the helper thread: without a system call unless it sleeps.
+//! Wakes the helper thread, without a system call unless it sleeps.
 //!
-//! Signalled by the writer at thresholds, waited for by the preparer.
+//! Signalled by the writer at thresholds; the preparer waits.
 
 #[cfg(loom)]
 use loom::sync::{
@@ -17,8 +17,7 @@ use std::time::Duration;
 
 use crate::disk::unpoisoned;
 
-/// How the writer tells its helper thread that there is something to do, without a system call
-/// unless the helper sleeps.
+/// Signal from the writer to its helper thread, without a system call unless the helper sleeps.
 #[derive(Debug)]
 pub(crate) struct Wake {
     is_due: AtomicBool,
@@ -41,11 +40,11 @@ impl Default for Wake {
 }
 
 impl Wake {
-    /// There is something to do.
+    /// Signals new work.
     pub(crate) fn signal(&self) {
-        // AcqRel: pairs with the swap in `wait`. The fence here and its twin there order
-        // each side's store before its load, so relaxed is enough for the flag: either this load sees
-        // the helper parked, or the helper's swap sees the work.
+        // AcqRel: pairs with the swap in `wait`. This fence and its counterpart there order each side's store before
+        // its load, so Relaxed is enough for the flag: either this load sees the parked helper, or the helper's swap
+        // sees the work.
         self.is_due.swap(true, Ordering::AcqRel);
         fence(Ordering::SeqCst);
         if self.is_parked.load(Ordering::Relaxed) {
@@ -55,7 +54,7 @@ impl Wake {
         }
     }
 
-    /// No more work will come.
+    /// Signals the end.
     pub(crate) fn end(&self) {
         self.is_ended.store(true, Ordering::SeqCst);
         self.signal();
@@ -65,7 +64,7 @@ impl Wake {
         self.is_ended.load(Ordering::SeqCst)
     }
 
-    /// Sleeps until there is something to do, or `timeout` has passed. `false` at the end.
+    /// Sleeps until there is work, or `timeout` has passed. Returns `false` at the end.
     pub(crate) fn wait(&self, timeout: Option<Duration>) -> bool {
         let mut guard = unpoisoned(self.mutex.lock());
         // Relaxed: the fence orders it, see `signal`.
@@ -85,7 +84,7 @@ impl Wake {
                 }
             }
         }
-        // Relaxed: a signal that still sees it wakes nobody, and the next wait sees the work.
+        // Relaxed: a signal that still sees the flag wakes no thread, and the next wait sees the work.
         self.is_parked.store(false, Ordering::Relaxed);
         !self.is_ended()
     }
@@ -115,28 +114,28 @@ mod tests {
         }
         wake.end();
         assert!(helper.join().unwrap() <= 1000);
-        assert!(!wake.wait(None), "the end stays");
+        assert!(!wake.wait(None), "the end is permanent");
     }
 
     #[test]
-    fn a_wait_with_a_limit_ends_by_itself() {
+    fn wait_ends_after_its_timeout() {
         assert!(Wake::default().wait(Some(std::time::Duration::from_millis(1))));
     }
 }
 
 #[cfg(all(test, loom))]
 mod loom_tests {
-    //! Every interleaving of a signal with a helper on its way to sleep.
+    //! Every interleaving of a signal with a helper about to sleep.
     use super::Wake;
     use loom::sync::Arc;
 
     #[test]
-    fn a_signal_wakes_a_helper_that_is_falling_asleep() {
+    fn signal_wakes_a_parking_helper() {
         loom::model(|| {
             let wake = Arc::new(Wake::default());
             let helper = loom::thread::spawn({
                 let wake = wake.clone();
-                // A lost signal would leave it asleep for ever, which loom reports.
+                // A lost signal would leave it asleep forever, which loom reports.
                 move || assert!(wake.wait(None))
             });
             wake.signal();
@@ -145,7 +144,7 @@ mod loom_tests {
     }
 
     #[test]
-    fn the_end_wakes_it_too() {
+    fn end_wakes_the_helper() {
         loom::model(|| {
             let wake = Arc::new(Wake::default());
             let helper = loom::thread::spawn({

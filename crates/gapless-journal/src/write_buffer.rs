@@ -1,17 +1,17 @@
 //! The write buffer of the `pwrite` path: collects frames and writes them when it is full.
 //!
-//! Used by the journal's writer alone. Buffered bytes do not survive the process.
+//! Used only by the journal's writer. Buffered bytes do not survive the process.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// A buffer in front of one file.
+/// Buffer of one file.
 #[derive(Debug)]
 pub(crate) struct WriteBuffer {
     bytes: Box<[u8]>,
     filled: usize,
-    /// Where in the file the buffer's first byte belongs.
+    /// File position of the buffer's first byte.
     position: u64,
 }
 
@@ -20,14 +20,14 @@ impl WriteBuffer {
         Self { bytes: vec![0; length].into_boxed_slice(), filled: 0, position }
     }
 
-    /// Begins anew at `position`, in a file whose buffer is empty.
+    /// Restarts at `position`, in a file whose buffer is empty.
     pub(crate) fn restart(&mut self, position: u64) {
         debug_assert_eq!(self.filled, 0, "a buffer is flushed before its file changes");
         self.filled = 0;
         self.position = position;
     }
 
-    /// Takes `frames`; writes what does not fit.
+    /// Adds `frames`; writes out as needed.
     pub(crate) fn push(&mut self, file: &File, frames: &[u8]) -> io::Result<()> {
         if frames.len() > self.bytes.len() - self.filled {
             self.flush(file)?;
@@ -42,7 +42,6 @@ impl WriteBuffer {
         Ok(())
     }
 
-    /// Writes what is in the buffer.
     pub(crate) fn flush(&mut self, file: &File) -> io::Result<()> {
         if self.filled > 0 {
             file.write_all_at(&self.bytes[..self.filled], self.position)?;
@@ -61,7 +60,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_file_holds_what_was_pushed(
+        fn file_has_all_pushed_frames(
             length in 1usize..64,
             pieces in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..100), 0..20),
         ) {

@@ -1,4 +1,4 @@
-//! [`Current`]: the segment that a replay reads, mapped; wherever it lies by now.
+//! [`Current`]: the mapped segment that a replay reads, in the journal or in an archive.
 
 use super::view::{View, length_at};
 use crate::archived::{ArchiveForm, Archived};
@@ -16,18 +16,18 @@ use std::sync::Arc;
 
 #[derive(Debug)]
 pub(super) struct Current {
-    /// Its path is that of the file which is read.
+    /// The path in it is that of the file being read.
     pub(super) found: Found,
     pub(super) mapping: Mapping,
     archive: Option<Archive>,
 }
 
-/// Where it lies in the archive.
+/// Location in the archive.
 #[derive(Debug)]
 struct Archive {
     archived: Arc<Archived>,
     stub: PathBuf,
-    /// Where it is compressed.
+    /// Set if it is compressed.
     unpacking: Option<Unpacking>,
 }
 
@@ -56,7 +56,7 @@ impl Current {
         let mut path = found.path.clone();
         let mut opened = checked_file::open(&path);
         if !found.has_final_name && matches!(&opened, Err(error) if error.kind() == io::ErrorKind::NotFound) {
-            // It has got its final name since it was listed.
+            // Renamed to its final name after the listing.
             path = directory.join(d::segment_name(found.first_sequence));
             opened = checked_file::open(&path);
         }
@@ -65,7 +65,7 @@ impl Current {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let stub = directory.join(d::archived_name(found.first_sequence));
                 return match checked_file::open(&stub) {
-                    // It was archived since it was listed.
+                    // Archived after the listing.
                     Ok(file) => {
                         let archived = Archived::read(&file, &stub, found.header.frames_offset)?;
                         let found = Found { path: stub, has_final_name: true, ..found.clone() };
@@ -110,7 +110,7 @@ impl Current {
         Ok(Self { found, mapping, archive: Some(archive) })
     }
 
-    /// Whether it takes memory as long as it is mapped.
+    /// Tells whether its mapping occupies memory of its own.
     pub(super) fn is_in_memory(&self) -> bool {
         self.unpacking().is_some()
     }
@@ -119,10 +119,10 @@ impl Current {
         self.archive.as_ref()?.unpacking.as_ref()
     }
 
-    /// How far may be read of what stands at `position`, and before `limit`: behind the frame there at least.
+    /// Returns the end of the readable range from `position`, at most `limit`: at least the end of the frame there.
     ///
     /// # Errors
-    /// It is in an archive that cannot be read.
+    /// Its archive cannot be read.
     #[inline]
     pub(super) fn readable_until(&self, position: usize, limit: usize) -> Result<usize, JournalError> {
         match &self.archive {
@@ -147,17 +147,17 @@ impl Current {
         Ok(end.min(limit))
     }
 
-    /// The file that is read, and where in it what stands at a position of the segment is.
+    /// Returns the file that is read, and the position in it for a position of the segment.
     pub(super) fn place_of(&self, position: usize) -> (&Path, u64) {
         let position = position as u64;
         (&self.found.path, self.unpacking().map_or(position, |unpacking| unpacking.stored_at(position)))
     }
 
-    /// Looks whether the frame of a sequence stands at a position, a multiple of 8, and whole before `limit`.
+    /// Returns a check that the frame of a sequence lies at a position, a multiple of 8, complete before `limit`.
     pub(super) fn look(&self, limit: usize) -> impl FnMut(u64, usize) -> bool {
         let mut view = View::copying();
         move |sequence, position| {
-            // What cannot be read is met again by whoever reads there.
+            // An unreadable archive is reported when the frame itself is read.
             let Ok(limit) = self.readable_until(position, limit) else { return false };
             view.begin(position);
             let bytes = view.frame_at(&self.mapping, position, limit);

@@ -1,5 +1,5 @@
-//! The state of a replay at its limit: whether there is more, in this segment or the next, whether that is the end of
-//! the journal, or damage (decision 7).
+//! Behaviour of a replay at its limit: it finds more frames, here or in the next segment, the end of the journal, or
+//! damage (decision 7).
 
 use super::Replay;
 use crate::boot::BootId;
@@ -9,12 +9,12 @@ use crate::evaluation::GoodMark;
 use crate::records::ReplayStop;
 use crate::{descriptor as d, mark};
 
-/// A sealed segment has a successor; a listing may miss it while its name is being changed.
+/// Attempts to find the successor of a sealed segment; a listing may miss it during its rename.
 pub(super) const SUCCESSOR_ATTEMPTS_MAX: usize = 10;
 
 impl Replay {
-    /// At the limit on the same boot, after the records that end `at` it: `true` if there is more now, here or in the
-    /// next segment.
+    /// Continues at the limit on the same boot, after the records that end `at` it. Returns `true` if there is more
+    /// now, here or in the next segment.
     pub(super) fn go_on_by_mark(&mut self, at: usize) -> Result<bool, JournalError> {
         let (is_sealed, last_sequence) = self.move_limit()?;
         if self.limit != at {
@@ -32,8 +32,8 @@ impl Replay {
             match self.successor() {
                 Some(next) if next.first_sequence == last_sequence + 1 => match self.enter(&next) {
                     Err(gone @ JournalError::NotHeld { .. }) if attempt + 1 < SUCCESSOR_ATTEMPTS_MAX => {
-                        // Retention has deleted it; or it was cut off since it was listed, and another that begins with the
-                        // same sequence has come in its place, perhaps under the name of one that is being made.
+                        // Retention has deleted it, or it was truncated after the listing and replaced by another with
+                        // the same first sequence, perhaps under the name of a prepared segment.
                         self.segments = survey(&self.directory, None)?.segments;
                         if self.successor().is_none_or(|other| other.first_sequence != next.first_sequence) {
                             return Err(gone);
@@ -43,8 +43,8 @@ impl Replay {
                     outcome => return outcome.map(|()| true),
                 },
                 Some(next) if attempt > 0 => return Err(self.gap(&next)),
-                // It was cut off since it was listed, and another one begins before it; or the writer has opened it since,
-                // or its name is being changed just now.
+                // Either it was truncated after the listing, and another one begins before it; or the writer has opened
+                // it since; or it is being renamed.
                 _ => {}
             }
             self.segments = survey(&self.directory, None)?.segments;
@@ -52,13 +52,13 @@ impl Replay {
         Err(JournalError::SuccessorMissing { segment: self.current.found.path.clone(), sequence: last_sequence + 1 })
     }
 
-    /// After a segment that takes frames still, or that a writer has left so which died while it rolled: `true` if
-    /// there is more.
+    /// Continues after a segment that still takes frames, or whose writer died during a roll. Returns `true` if there
+    /// is more.
     fn go_on_from_unsealed(&mut self) -> Result<bool, JournalError> {
         if self.successor().is_none() {
             return Ok(false);
         }
-        // It may have been cut off since it was listed.
+        // Survey again: the successor may have been truncated since the listing.
         self.segments = survey(&self.directory, None)?.segments;
         let Some(next) = self.successor() else { return Ok(false) };
         if next.first_sequence == self.next_unchecked {
@@ -69,21 +69,21 @@ impl Replay {
         if self.limit_generation != generation {
             return Ok(true);
         }
-        // A writer seals the old segment before a frame comes into the new one.
+        // A writer seals the old segment before the new one gets a frame.
         let has_frames = next.journaled.is_some_and(|mark| mark.second >= next.first_sequence);
         if has_frames { Err(self.gap(&next)) } else { Ok(false) }
     }
 
-    /// Where frames and records end on another boot: `true` if the next segment goes on.
+    /// Handles the end of frames and records on another boot. Returns `true` if the next segment continues.
     pub(super) fn go_on_without_mark(&mut self, fault: FrameFault, at: usize) -> Result<bool, JournalError> {
         if self.has_this_boot_now() {
-            // A writer has recovered it in the meantime, so from here on its mark is good.
+            // A writer has recovered it meanwhile, so its mark is good from here on.
             self.is_same_boot = true;
             return self.go_on_by_mark(at);
         }
         let sequence = self.next_unchecked;
         let found = &self.current.found;
-        // As recovery judges it: records may be missing after the last frame.
+        // The same judgement as in recovery: records may be missing after the last frame.
         let is_short = found.is_sealed() && (at as u64) < found.journaled_position().unwrap_or(0);
         let is_missing = (at as u64) < self.good_place().must_reach(found);
         let next = self.successor().filter(|next| next.first_sequence == sequence && !is_missing && !is_short);
@@ -114,12 +114,12 @@ impl Replay {
         }
     }
 
-    /// The place that the synced marks vouch for.
+    /// Returns the position that the synced marks vouch for.
     pub(super) fn good_place(&self) -> GoodMark {
         GoodMark { name: MarkName::Synced, sequence: self.synced_sequence, position: self.synced_position }
     }
 
-    /// Reads the journaled mark again; returns whether the segment is sealed, and its last sequence.
+    /// Rereads the journaled mark; returns whether the segment is sealed, and its last sequence.
     pub(super) fn move_limit(&mut self) -> Result<(bool, u64), JournalError> {
         let found = &self.current.found;
         let segment = || found.path.clone();

@@ -1,5 +1,4 @@
-//! The use that a replay makes of records of consensus besides passing over them: for `JournalReader::records` and
-//! `inspect`.
+//! Reading of consensus records by a replay, for `JournalReader::records` and `inspect`.
 
 use gapless_wire::{Frame, aligned_length};
 
@@ -9,8 +8,8 @@ use crate::records::{Passed, Record, Records, SegmentRecords, is_checkpoint};
 use crate::scan::{check_next, is_record};
 
 impl Replay {
-    /// Stands on the newest checkpoint that the header of the current segment names; `false` if there is none that can be
-    /// read, and then nothing has changed.
+    /// Moves to the newest checkpoint named by the header of the current segment. Returns `false`, without a change, if
+    /// there is no readable one.
     pub(crate) fn stand_at_checkpoint(&mut self) -> Result<bool, JournalError> {
         let SegmentRecords::Checkpoint { position, behind_sequence } = self.current.found.segment_records else {
             return Ok(false);
@@ -37,7 +36,7 @@ impl Replay {
         Ok(true)
     }
 
-    /// The newest checkpoint that the header of the current segment names, if it can be read.
+    /// Reads the newest checkpoint named by the header of the current segment, if possible.
     pub(crate) fn checkpoint(&mut self) -> Result<Option<Record>, JournalError> {
         if !self.stand_at_checkpoint()? {
             return Ok(None);
@@ -54,19 +53,18 @@ impl Replay {
         Ok(found.ok().map(record))
     }
 
-    /// Reads to the end of the journal and returns the records on the way, from the newest checkpoint on.
+    /// Reads to the end of the journal and returns the records from the newest checkpoint on.
     pub(crate) fn into_records(mut self) -> Result<Records, JournalError> {
         self.passed.collected = Some(Vec::new());
         while self.next_batch()?.is_some() {}
         Ok(Records::new(self.passed.collected.take().unwrap_or_default(), self.stop))
     }
 
-    /// The records passed over so far.
     pub(crate) fn passed(&self) -> &Passed {
         &self.passed
     }
 
-    /// Checks the records after the last frame of the current segment, all of whose frames have been read.
+    /// Checks the records after the last frame of the current segment, whose frames have all been read.
     pub(crate) fn check_records_behind(&mut self) -> Result<(), JournalError> {
         let start = self.checked_until;
         let (segment, limit) = (self.current.found.first_sequence, self.current.found.header.frame_length_max as usize);

@@ -1,8 +1,8 @@
-//! The bytes that a replay looks at: those of a segment, copied word by word, or in place.
+//! [`View`]: a replay's view of a segment's bytes, copied word by word or borrowed in place.
 //!
-//! A segment may be cut and written anew while it is read (`truncation.rs`). A copy that was torn by that fails its
-//! checksums, and one that was checked stays what it is. In place stands only what nobody cuts off: frames up to a limit that
-//! the replay was given.
+//! A segment may be truncated and rewritten while it is read (`truncation.rs`). A copy torn by that fails its
+//! checksums, and a checked copy stays valid. Only frames up to a limit given to the replay, which cannot be truncated,
+//! are read in place.
 
 use std::sync::atomic::Ordering;
 
@@ -13,75 +13,74 @@ use gapless_wire::{HEADER_LENGTH, aligned_length};
 
 use crate::mapping::Mapping;
 
-/// The length that is copied at once: the bytes after it are on their way meanwhile.
+/// Length copied at once; the bytes after it are prefetched meanwhile.
 const COPIED_LENGTH: usize = 1024;
-/// Frames are checked this far ahead of the one that is returned, in bytes: few enough to be in the
-/// processor's cache when the caller reads them.
+/// Length checked ahead of the returned frame, bytes: small enough to stay in the processor's cache until the caller
+/// reads it.
 const CHECK_AHEAD_LENGTH: usize = 32 * 1024;
 /// The same for copies, which share the nearest cache with their sources.
 const COPY_AHEAD_LENGTH: usize = 4 * 1024;
 
-/// How a replay looks at a segment.
+/// View of a segment.
 #[derive(Debug)]
 pub(super) struct View {
-    /// Nothing is copied.
     is_in_place: bool,
-    /// Filled up to `filled`; as long as was ever needed.
+    /// Filled up to `filled`; never shrinks.
     copy: Vec<u8>,
     filled: usize,
-    /// Where in the segment the copy begins.
+    /// Position of the copy in the segment.
     from: usize,
 }
 
 impl View {
-    /// Of copies.
+    /// Creates a view with copies.
     pub(super) fn copying() -> Self {
         Self { is_in_place: false, copy: vec![0; COPY_AHEAD_LENGTH + COPIED_LENGTH], filled: 0, from: 0 }
     }
 
-    /// Of the bytes in the segment. The bytes in view must lie below a limit that nobody cuts.
+    /// Creates a view in place. The viewed bytes must lie below a limit that is never truncated.
     pub(super) const fn in_place() -> Self {
         Self { is_in_place: true, copy: Vec::new(), filled: 0, from: 0 }
     }
 
-    /// How far frames are checked ahead, bytes.
+    /// Returns the length to check ahead, bytes.
     #[inline]
     pub(super) const fn ahead_length(&self) -> usize {
         if self.is_in_place { CHECK_AHEAD_LENGTH } else { COPY_AHEAD_LENGTH }
     }
 
-    /// Begins anew at `from`, a multiple of 8, with nothing.
+    /// Restarts empty at `from`, a multiple of 8.
     pub(super) fn begin(&mut self, from: usize) {
         (self.from, self.filled) = (from, 0);
     }
 
-    /// Whether what begins at `position` can still be looked at.
+    /// Tells whether the bytes at `position` can still be read.
     #[inline]
     pub(super) const fn reaches_back_to(&self, position: usize) -> bool {
         self.is_in_place || self.from <= position
     }
 
-    /// Begins anew at `position` once much stands before it, which nobody looks at again.
+    /// Restarts at `position` once many bytes lie before it, which are not read again.
     pub(super) fn forget_before(&mut self, position: usize) {
         if position - self.from >= COPY_AHEAD_LENGTH {
             self.begin(position);
         }
     }
 
-    /// The bytes from `position` to `end`, which were looked at.
+    /// Returns the checked bytes from `position` to `end`.
     #[inline(always)]
     #[allow(unsafe_code)]
     pub(super) fn bytes<'a>(&'a self, mapping: &'a Mapping, position: usize, end: usize) -> &'a [u8] {
         if self.is_in_place {
-            // SAFETY: the caller that made this replay has said that frames up to its limit are not cut off, and then
-            // nobody writes them; of others nothing is looked at (`Replay::check_ahead`).
+            // SAFETY: the creator of this replay has promised that frames up to its limit are not truncated, so no
+            // thread writes them. Other frames are not read (`Replay::check_ahead`).
             unsafe { mapping.bytes(position..end) }
         } else {
             &self.copy[position - self.from..end - self.from]
         }
     }
 
-    /// The bytes from `position` on: the frame there, of the length in its header and as far as `limit`, and perhaps
+    /// Returns the bytes from `position`: the frame there, by the length in its header and up to `limit`, and perhaps
     /// more.
     #[inline(always)]
     pub(super) fn frame_at<'a>(&'a mut self, mapping: &'a Mapping, position: usize, limit: usize) -> &'a [u8] {
@@ -104,7 +103,7 @@ impl View {
         &self.copy[position - self.from..self.filled]
     }
 
-    /// Copies as far as `end` and some more, as far as `limit` and whole words go.
+    /// Copies up to `end` and some more, limited by `limit` and to whole words.
     #[inline(always)]
     fn need(&mut self, mapping: &Mapping, end: usize, limit: usize) {
         let copied_end = self.from + self.filled;
@@ -128,16 +127,16 @@ impl View {
         self.filled = filled;
     }
 
-    /// Whether the frame at `position`, which was looked at, is the one that stands there now: another has other checksums.
+    /// Tells whether the checked frame at `position` is still the current one: another one has other checksums.
     #[inline(always)]
     pub(super) fn is_current(&self, mapping: &Mapping, position: usize) -> bool {
-        // Relaxed: if it is another's it is copied again, after the mark; pairs with nothing.
+        // Relaxed: a changed frame is copied again, after the mark; pairs with nothing.
         let checksums = || mapping.words(position + PAYLOAD_CRC_OFFSET, 1)[0].load(Ordering::Relaxed).to_ne_bytes();
         self.is_in_place || self.copy[position - self.from + PAYLOAD_CRC_OFFSET..].starts_with(&checksums())
     }
 }
 
-/// The length, padded, that the frame at `position` says it has; no more than any frame has.
+/// Returns the padded length from the header of the frame at `position`, limited to the longest frame.
 #[inline]
 pub(super) fn length_at(mapping: &Mapping, position: usize) -> usize {
     // Relaxed: ordered by the journaled mark.
