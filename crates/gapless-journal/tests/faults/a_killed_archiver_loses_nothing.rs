@@ -1,5 +1,5 @@
-//! Kills a process that archives segments, at each of its named crash points: no frame is lost or doubled, a segment is in one place when the next
-//! archiving is done, and a reader beside it all sees every frame.
+//! Kills an archiving process at each named crash point: no frame is lost or duplicated, and a concurrent reader sees
+//! every frame. After the next archiving, every segment is in one place only.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -18,11 +18,11 @@ pub fn module() -> Module {
     if cfg!(debug_assertions) { module.scenario("kills_at_every_point", kills_at_every_point) } else { module }
 }
 
-/// The first argument of the process that is killed.
+/// First argument of the process to be killed.
 const ARCHIVER: &str = "a_killed_archiver_loses_nothing::archiver";
 
-/// If this process was started as the archiver, it is that until it is killed, and does not come back from here.
-pub fn be_the_archiver_if_asked() {
+/// Runs as the archiver, until killed, if the arguments say so; does not return then.
+pub fn run_as_archiver_if_requested() {
     let arguments: Vec<String> = std::env::args().collect();
     if let [_, role, journal, place, form] = &arguments[..]
         && role == ARCHIVER
@@ -63,17 +63,17 @@ fn kills_at_every_point() {
                 assert_eq!(killed.status.signal(), Some(9), "{point}: {killed:?}");
                 hits += 1;
                 assert_holds(&journal, Environment::default(), 1, FRAMES, 0);
-                // A writer goes on in between.
+                // A writer continues in between.
                 let (mut writer, report) = Journal::open(options(&journal)).unwrap();
                 assert_eq!((report.first_sequence, report.last_sequence), (1, FRAMES), "{point}");
                 append(&mut writer, 10, 10, 0);
                 writer.close().unwrap();
                 run(&journal, &place, form);
                 assert_holds(&journal, Environment::default(), 1, FRAMES + 10, 0);
-                // What can go is gone, and lies there once.
+                // Everything that can be archived was moved, exactly once.
                 assert_eq!(files(&journal, ".archived"), segments - 1, "{point}");
                 assert_eq!(files(&place, ending), segments - 1, "{point}");
-                assert!(files(&journal, ".segment") <= 2, "{point}: the newest, and the next one");
+                assert!(files(&journal, ".segment") <= 2, "{point}: at most the newest and the prepared segment stay");
             }
         }
         println!("{point}: {hits} hits, nothing lost, nothing doubled");

@@ -1,9 +1,9 @@
-//! Kills a writing process again and again: nothing that it acknowledged is lost, nothing is doubled, and every frame
-//! has its own payload. The process reports its acknowledgements through a pipe, whose content survives it.
+//! Kills a writing process repeatedly: no acknowledged frame is lost, none is duplicated, and every frame has its own
+//! payload. The process reports its acknowledgements through a pipe, whose contents survive it.
 //!
-//! Without debug assertions the kill comes from outside, after a number of acknowledgements. With debug assertions
-//! the process kills itself at each named crash point of the journal, the hits are
-//! printed and must not be zero; and the mutant that skips truncation must be caught.
+//! Without debug assertions this test kills the process after a number of acknowledgements. With them the process also
+//! kills itself at each named crash point of the journal; the hits are printed and must not be zero. The mutant that
+//! skips truncation must be caught.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -16,7 +16,7 @@ use gapless_journal::{Flush, Journal, JournalError, JournalOptions, inspect};
 use gapless_testkit::random::rounds;
 use gapless_testkit::scenarios::Module;
 
-/// Kills from outside, and at each crash point; fewer with every change.
+/// Number of kills from outside, and at each crash point; reduced in short runs.
 fn kills_from_outside_count() -> u64 {
     rounds(12, 4)
 }
@@ -47,11 +47,11 @@ pub fn module() -> Module {
     }
 }
 
-/// The first argument of the process that is killed.
+/// First argument of the process to be killed.
 const WRITER: &str = "a_killed_writer_loses_nothing::writer";
 
-/// If this process was started as the writer, it is that until it is killed, and does not come back from here.
-pub fn be_the_writer_if_asked() {
+/// Runs as the writer, until killed, if the arguments say so; does not return then.
+pub fn run_as_writer_if_requested() {
     let arguments: Vec<String> = std::env::args().collect();
     if let [_, role, directory, seed] = &arguments[..]
         && role == WRITER
@@ -66,7 +66,7 @@ fn options(directory: &Path) -> JournalOptions {
     JournalOptions { environment: Default::default(), ..support::options(directory) }
 }
 
-/// The process that is killed: appends, syncs, and says what it has acknowledged.
+/// Runs in the process to be killed: appends, syncs and reports acknowledgements.
 fn write(directory: &Path, seed: u64) -> Result<(), JournalError> {
     let mut options = options(directory);
     let way = |bit: u32| if seed >> bit & 1 == 0 { Flush::Mapped } else { Flush::Write };
@@ -97,7 +97,7 @@ fn write(directory: &Path, seed: u64) -> Result<(), JournalError> {
 fn say(what: u8, sequence: u64) {
     let mut message = [what; 9];
     message[1..].copy_from_slice(&sequence.to_le_bytes());
-    // One write of a few bytes to a pipe is not torn.
+    // A write of a few bytes to a pipe is atomic.
     std::io::stdout().lock().write_all(&message).and_then(|()| std::io::stdout().flush()).unwrap();
 }
 
@@ -109,7 +109,7 @@ struct Death {
     error: String,
 }
 
-/// Runs the process until it dies, or until it has acknowledged `kill_after` times.
+/// Runs the process until it dies, or kills it after `kill_after` acknowledgements.
 fn run(directory: &Path, seed: u64, environment: &[(&str, String)], kill_after: u64) -> Death {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([WRITER, directory.to_str().unwrap(), &seed.to_string()])
@@ -142,7 +142,7 @@ fn died_by_kill(death: &Death) -> bool {
     std::os::unix::process::ExitStatusExt::signal(&death.status) == Some(9)
 }
 
-/// The effect of a torn copy: the start of a frame after the last whole one.
+/// Imitates a torn copy: the start of a frame after the last intact one.
 fn tear(directory: &Path) {
     let info = inspect::info(directory).unwrap();
     let newest = info.segments.last().unwrap();
@@ -152,7 +152,7 @@ fn tear(directory: &Path) {
     }
 }
 
-/// Everything acknowledged is there, once, in order, with its payload; also after a recovery.
+/// Checks that everything acknowledged exists once, in order, with its payload, before and after a recovery.
 fn check(directory: &Path, acknowledged: u64) -> Result<u64, String> {
     let mut last = 0;
     for round in ["read beside the dead writer", "read after recovery"] {

@@ -1,5 +1,5 @@
-//! What `truncate_after` leaves: exactly the frames up to its sequence, headers that say what is there, and, where it was
-//! interrupted, a journal that opens.
+//! `truncate_after` leaves exactly the frames up to its sequence, correct headers, and, after an interruption, a
+//! journal that opens.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::support::*;
@@ -10,7 +10,7 @@ fn begun(journal: &Journal, count: u64) -> bool {
     journal.segments_begun() >= count
 }
 
-/// Four segments, none of them synced.
+/// Writes four segments without a sync.
 fn four_segments(journal: &mut Journal) {
     while !begun(journal, 4) {
         append(journal, 1, 1, 0);
@@ -19,7 +19,7 @@ fn four_segments(journal: &mut Journal) {
 }
 
 #[test]
-fn the_first_frame_of_a_segment_stays_and_the_last_of_the_one_before() {
+fn truncates_at_segment_boundaries() {
     for number in 1..4 {
         for before in [0, 1] {
             let directory = tempfile::tempdir().unwrap();
@@ -39,7 +39,7 @@ fn the_first_frame_of_a_segment_stays_and_the_last_of_the_one_before() {
 }
 
 #[test]
-fn the_header_says_which_records_a_cut_has_left() {
+fn header_lists_the_remaining_records() {
     let checkpoint_behind = |cut: u64, reopens: bool| {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
@@ -61,7 +61,7 @@ fn the_header_says_which_records_a_cut_has_left() {
         let info = inspect::info_in(directory.path(), boot(1)).unwrap();
         let position = info.segments[0].checkpoint_position;
         let name = position.map(|position| {
-            let found = places.iter().find(|(place, ..)| *place == position).expect("a record stands there");
+            let found = places.iter().find(|(place, ..)| *place == position).expect("the mark points to a record");
             String::from_utf8(found.2.clone()).unwrap()
         });
         drop(journal);
@@ -78,13 +78,13 @@ fn the_header_says_which_records_a_cut_has_left() {
             (1, true, None),
             (0, false, None),
         ] {
-            assert_eq!(checkpoint_behind(cut, reopens), (holds_records, name.map(str::to_owned)), "behind {cut}");
+            assert_eq!(checkpoint_behind(cut, reopens), (holds_records, name.map(str::to_owned)), "after {cut}");
         }
     }
 }
 
 #[test]
-fn a_cut_is_on_the_device_before_it_is_told() {
+fn truncation_is_synced_before_it_ends() {
     let directory = tempfile::tempdir().unwrap();
     let disk = Arc::new(Refusing::default());
     let (mut journal, _) = Journal::open(on(directory.path(), &disk, Flush::Mapped)).unwrap();
@@ -98,7 +98,7 @@ fn a_cut_is_on_the_device_before_it_is_told() {
 }
 
 #[test]
-fn what_stands_before_a_cut_is_synced_still() {
+fn frames_before_truncation_get_synced() {
     let directory = tempfile::tempdir().unwrap();
     let disk = Arc::new(Refusing::default());
     let (mut journal, _) = Journal::open(on(directory.path(), &disk, Flush::Mapped)).unwrap();
@@ -111,7 +111,7 @@ fn what_stands_before_a_cut_is_synced_still() {
 }
 
 #[test]
-fn a_cut_that_ends_after_some_segments_leaves_a_journal_that_opens() {
+fn interrupted_truncation_can_be_opened() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     four_segments(&mut journal);
@@ -122,14 +122,14 @@ fn a_cut_that_ends_after_some_segments_leaves_a_journal_that_opens() {
     journal.truncate_after(5).unwrap_err();
     drop(journal);
     std::fs::rename(&aside, &paths[1]).unwrap();
-    assert_eq!(segments(directory.path()), paths[..3], "the newest goes first");
+    assert_eq!(segments(directory.path()), paths[..3], "the newest segment is removed first");
     let (journal, report) = Journal::open(options(directory.path())).unwrap();
     assert_eq!((report.last_sequence, journal.last_sequence()), (last, last));
     assert_holds(directory.path(), boot(1), 1, last, 0);
 }
 
 #[test]
-fn the_segment_that_is_written_anew_behind_a_cut_is_known_by_its_new_last_frame() {
+fn truncation_updates_the_times_mark() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     four_segments(&mut journal);

@@ -1,5 +1,5 @@
-//! A refusal of a disk is an error that says so, on every machine: no room leaves the journal as it is until there is
-//! some, a failed sync or write is for ever, and no sync is asked for after one has failed.
+//! A refusal by the disk is reported as an error, on every machine. Without space the journal waits for some. A failed
+//! sync or write is permanent, and no sync follows a failed one.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::support::{Refusing, append, assert_holds, batch, boot, on};
@@ -7,7 +7,7 @@ use gapless_journal::{DiskWork, Flush, Journal, JournalError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Appends until there is no room in the segment, and says what that came to.
+/// Appends until the segment is full, and returns the error.
 fn fill(journal: &mut Journal) -> JournalError {
     loop {
         let first = journal.last_sequence() + 1;
@@ -19,7 +19,7 @@ fn fill(journal: &mut Journal) -> JournalError {
 }
 
 #[test]
-fn without_room_it_waits_for_some() {
+fn full_disk_waits_for_free_space() {
     let directory = tempfile::tempdir().unwrap();
     let disk = Arc::<Refusing>::default();
     let (mut journal, _) = Journal::open(on(directory.path(), &disk, Flush::Mapped)).unwrap();
@@ -41,7 +41,7 @@ fn without_room_it_waits_for_some() {
 }
 
 #[test]
-fn a_failed_sync_is_not_asked_for_again() {
+fn failed_sync_is_not_retried() {
     for flush in [Flush::Mapped, Flush::Write] {
         let directory = tempfile::tempdir().unwrap();
         let disk = Arc::<Refusing>::default();
@@ -57,16 +57,16 @@ fn a_failed_sync_is_not_asked_for_again() {
         }
         drop(journal);
         assert_eq!(disk.syncs.load(Ordering::SeqCst), before + 1);
-        // The next one makes good what it can.
+        // The next process repairs what it can.
         let (_, report) = Journal::open(on(directory.path(), &disk, flush)).unwrap();
         assert!(report.is_rewritten);
         assert_holds(directory.path(), boot(1), 1, 10, 1);
     }
 }
 
-/// For every kind of file: a segment's name, a segment that the history names, one that retention takes.
+/// Covers every kind of file: a segment's name, a segment added to the history, one deleted by retention.
 #[test]
-fn no_sync_follows_one_that_failed() {
+fn no_sync_follows_a_failed_one() {
     let mut failed = 0;
     for which in 1..30 {
         let directory = tempfile::tempdir().unwrap();
@@ -89,10 +89,7 @@ fn no_sync_follows_one_that_failed() {
         let syncs = disk.syncs.load(Ordering::SeqCst);
         for again in 0..3 {
             let refused = work(&mut journal).unwrap_err();
-            assert!(
-                matches!(refused, JournalError::Poisoned { .. }),
-                "sync {which}, {again}: {refused} behind {error}"
-            );
+            assert!(matches!(refused, JournalError::Poisoned { .. }), "sync {which}, {again}: {refused} after {error}");
             assert!(matches!(journal.sync(), Err(JournalError::Poisoned { .. })));
         }
         assert_eq!(disk.syncs.load(Ordering::SeqCst), syncs, "sync {which}: {error}");
@@ -101,7 +98,7 @@ fn no_sync_follows_one_that_failed() {
 }
 
 #[test]
-fn a_failed_write_is_for_ever() {
+fn failed_write_is_permanent() {
     let directory = tempfile::tempdir().unwrap();
     let disk = Arc::<Refusing>::default();
     let (mut journal, _) = Journal::open(on(directory.path(), &disk, Flush::Write)).unwrap();

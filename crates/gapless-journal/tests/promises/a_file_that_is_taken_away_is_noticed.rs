@@ -1,6 +1,6 @@
-//! A file that a journal writes and that somebody removes, exchanges, cuts or overwrites ends the journal with the file's name, whatever
-//! is mapped of it: by the look that the helper takes once a second, and by those of a clean stop and before a state is
-//! written above the journal.
+//! A file of a running journal that another process removes, exchanges, truncates or overwrites ends the journal with
+//! an error that names the file. The helper's check, once a second, detects it, and so do the checks of a clean stop
+//! and before a state is written above the journal.
 
 use crate::support::{append, find_frame, options, segments};
 use gapless_journal::{FileLoss, Flush, Journal, JournalError};
@@ -24,12 +24,12 @@ fn remove(path: &Path) {
     std::fs::remove_file(path).unwrap();
 }
 
-fn exchange_for_a_link_to_itself(path: &Path) {
+fn exchange_for_self_link(path: &Path) {
     remove(path);
     std::os::unix::fs::symlink(path.file_name().unwrap(), path).unwrap();
 }
 
-fn exchange_its_folder_for_a_file(path: &Path) {
+fn exchange_folder_for_file(path: &Path) {
     let folder = path.parent().unwrap();
     std::fs::rename(folder, folder.with_extension("elsewhere")).unwrap();
     File::create(folder).unwrap();
@@ -45,20 +45,20 @@ fn cut(path: &Path) {
     writable(path).set_len(0).unwrap();
 }
 
-fn cut_by_a_byte(path: &Path) {
+fn truncate_by_a_byte(path: &Path) {
     let file = writable(path);
     file.set_len(file.metadata().unwrap().len() - 1).unwrap();
 }
 
-fn cut_and_make_long_again(path: &Path) {
+fn truncate_and_extend(path: &Path) {
     let file = writable(path);
     let length = file.metadata().unwrap().len();
     file.set_len(0).unwrap();
     file.set_len(length).unwrap();
 }
 
-/// The same from the last frame on: the header and all frames before it stay.
-fn cut_the_last_frame_and_make_long_again(path: &Path) {
+/// Does the same from the last frame on: the header and all earlier frames stay.
+fn truncate_last_frame_and_extend(path: &Path) {
     let (position, _) = find_frame(path, 20);
     let file = writable(path);
     let length = file.metadata().unwrap().len();
@@ -66,11 +66,11 @@ fn cut_the_last_frame_and_make_long_again(path: &Path) {
     file.set_len(length).unwrap();
 }
 
-/// The file in a directory.
+/// Path of a file in a directory.
 type Place = fn(&Path) -> PathBuf;
-/// What somebody does to it.
-type Deed = fn(&Path);
-/// Whether it is told so.
+/// Manipulation of a file.
+type Change = fn(&Path);
+/// Check of the reported loss.
 type Expected = fn(FileLoss) -> bool;
 
 const GONE: Expected = |loss| loss == FileLoss::Gone;
@@ -78,10 +78,10 @@ const EXCHANGED: Expected = |loss| loss == FileLoss::Exchanged;
 const CUT: Expected = |loss| matches!(loss, FileLoss::Cut { from_bytes, to_bytes } if from_bytes > to_bytes);
 const OVERWRITTEN: Expected = |loss| matches!(loss, FileLoss::Overwritten { .. });
 
-fn assert_lost(error: JournalError, expected: &Path, is_right: Expected, deed: &str) {
-    let JournalError::FileLost { path, loss } = &error else { panic!("{deed}: {error}") };
-    assert_eq!(path, expected, "{deed}");
-    assert!(is_right(*loss), "{deed}: {error}");
+fn assert_lost(error: JournalError, expected: &Path, is_right: Expected, change: &str) {
+    let JournalError::FileLost { path, loss } = &error else { panic!("{change}: {error}") };
+    assert_eq!(path, expected, "{change}");
+    assert!(is_right(*loss), "{change}: {error}");
     assert!(error.to_string().starts_with(&format!("{} was ", path.display())), "{error}");
 }
 
@@ -94,29 +94,29 @@ fn history(directory: &Path) -> PathBuf {
 }
 
 #[test]
-fn each_deed_is_an_error_with_the_files_name_from_then_on() {
-    let deeds: [(&str, Place, Deed, Expected); 12] = [
+fn every_loss_names_the_file() {
+    let changes: [(&str, Place, Change, Expected); 12] = [
         ("segment removed", newest, remove, GONE),
         ("segment exchanged", newest, exchange, EXCHANGED),
-        ("segment exchanged for a link", newest, exchange_for_a_link_to_itself, GONE),
-        ("folder exchanged for a file", newest, exchange_its_folder_for_a_file, GONE),
+        ("segment exchanged for a link", newest, exchange_for_self_link, GONE),
+        ("folder exchanged for a file", newest, exchange_folder_for_file, GONE),
         ("segment cut", newest, cut, CUT),
-        ("segment cut by a byte", newest, cut_by_a_byte, CUT),
-        ("segment cut and made long again", newest, cut_and_make_long_again, OVERWRITTEN),
-        ("segment cut at its last frame", newest, cut_the_last_frame_and_make_long_again, OVERWRITTEN),
+        ("segment cut by a byte", newest, truncate_by_a_byte, CUT),
+        ("segment cut and made long again", newest, truncate_and_extend, OVERWRITTEN),
+        ("segment cut at its last frame", newest, truncate_last_frame_and_extend, OVERWRITTEN),
         ("history removed", history, remove, GONE),
         ("history exchanged", history, exchange, EXCHANGED),
         ("history cut", history, cut, CUT),
-        ("history cut and made long again", history, cut_and_make_long_again, OVERWRITTEN),
+        ("history cut and made long again", history, truncate_and_extend, OVERWRITTEN),
     ];
     for flush in [Flush::Mapped, Flush::Write] {
-        for (name, path, deed, is_right) in deeds {
+        for (name, path, change, is_right) in changes {
             let directory = tempfile::tempdir().unwrap();
             let folder = directory.path().join("journal");
             let journal = opened(&folder, flush);
             journal.preparer().check_files().unwrap();
             let path = path(&folder);
-            deed(&path);
+            change(&path);
             assert_lost(journal.preparer().check_files().unwrap_err(), &path, is_right, name);
             for refused in [
                 journal.check_usable().unwrap_err(),
@@ -131,7 +131,7 @@ fn each_deed_is_an_error_with_the_files_name_from_then_on() {
 }
 
 #[test]
-fn a_clean_stop_and_whoever_stands_above_look_before() {
+fn files_are_checked_at_stop_and_state() {
     let directory = tempfile::tempdir().unwrap();
     let journal = opened(directory.path(), Flush::Write);
     let path = newest(directory.path());
@@ -146,26 +146,26 @@ fn a_clean_stop_and_whoever_stands_above_look_before() {
 }
 
 #[test]
-fn the_helper_looks_also_where_nothing_is_written() {
+fn idle_helper_checks_the_files() {
     let directory = tempfile::tempdir().unwrap();
     let journal = opened(directory.path(), Flush::Write);
     let (preparer, looks) = (journal.preparer(), std::sync::mpsc::channel());
     let helper = std::thread::spawn(move || preparer.run_with(|| looks.0.send(()).unwrap_or(())));
-    // All is well: it goes on.
+    // Without a loss the helper continues.
     for _ in 0..2 {
         looks.1.recv().unwrap();
     }
-    // Not cut: whatever the helper reads in between would be a signal.
+    // Not truncated: a read of the mapping by the helper would raise a signal.
     let path = newest(directory.path());
     remove(&path);
     assert_lost(helper.join().unwrap().unwrap_err(), &path, GONE, "the helper");
     assert_lost(journal.check_usable().unwrap_err(), &path, GONE, "the writer");
 }
 
-/// A segment takes frames before it has its name: without its file they would be lost.
+/// A segment takes frames before it has its final name: without its file they would be lost.
 #[test]
-fn a_prepared_segment_that_is_gone_is_noticed_when_it_is_named() {
-    for (deed, is_right) in [(remove as Deed, GONE), (exchange, EXCHANGED)] {
+fn missing_prepared_segment_is_detected() {
+    for (change, is_right) in [(remove as Change, GONE), (exchange, EXCHANGED)] {
         let directory = tempfile::tempdir().unwrap();
         let mut journal = opened(directory.path(), Flush::Write);
         let begun = journal.segments_begun();
@@ -176,24 +176,24 @@ fn a_prepared_segment_that_is_gone_is_noticed_when_it_is_named() {
         let prepared: Vec<PathBuf> =
             names.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("prepared")).collect();
         let [path] = &prepared[..] else { panic!("one segment waits for its name: {prepared:?}") };
-        deed(path);
+        change(path);
         assert_lost(journal.preparer().run_once().unwrap_err(), path, is_right, "a prepared segment");
         assert_lost(journal.check_usable().unwrap_err(), path, is_right, "the writer");
     }
 }
 
-/// What the steps of the helper come to, which has other things to do first.
+/// Runs the helper's steps until one fails; other steps come first.
 fn refusal(journal: &Journal) -> JournalError {
     let mut preparer = journal.preparer();
-    (0..100).find_map(|_| preparer.run_once().err()).expect("it is noticed")
+    (0..100).find_map(|_| preparer.run_once().err()).expect("the loss is detected")
 }
 
-/// A writer that goes on into the next segment before anybody has looked at the one that is lost.
+/// The writer moves on to the next segment before a check of the lost one.
 #[test]
-fn a_segment_that_the_writer_has_left_is_looked_at_once_more() {
+fn sealed_segment_is_checked_once_more() {
     for flush in [Flush::Mapped, Flush::Write] {
-        for (name, deed, is_right) in
-            [("removed", remove as Deed, GONE), ("exchanged", exchange, EXCHANGED), ("cut", cut_by_a_byte, CUT)]
+        for (name, change, is_right) in
+            [("removed", remove as Change, GONE), ("exchanged", exchange, EXCHANGED), ("cut", truncate_by_a_byte, CUT)]
         {
             let directory = tempfile::tempdir().unwrap();
             let mut journal = opened(directory.path(), flush);
@@ -201,11 +201,11 @@ fn a_segment_that_the_writer_has_left_is_looked_at_once_more() {
             while journal.segments_begun() == begun {
                 append(&mut journal, 1, 1000, 1);
             }
-            deed(&path);
+            change(&path);
             assert_lost(refusal(&journal), &path, is_right, name);
             assert_lost(journal.check_usable().unwrap_err(), &path, is_right, name);
         }
-        // A cut in what a look has seen, and made long again.
+        // Truncates frames that a check has seen, and extends the file again.
         let directory = tempfile::tempdir().unwrap();
         let mut journal = opened(directory.path(), flush);
         let (path, begun) = (newest(directory.path()), journal.segments_begun());
@@ -213,14 +213,14 @@ fn a_segment_that_the_writer_has_left_is_looked_at_once_more() {
         while journal.segments_begun() == begun {
             append(&mut journal, 1, 1000, 1);
         }
-        cut_the_last_frame_and_make_long_again(&path);
-        assert_lost(refusal(&journal), &path, OVERWRITTEN, "made long again");
+        truncate_last_frame_and_extend(&path);
+        assert_lost(refusal(&journal), &path, OVERWRITTEN, "extended again");
     }
 }
 
-/// Looks beside a writer that rolls, cuts and deletes find nothing.
+/// Checks next to a writer that rolls, truncates and deletes find no loss.
 #[test]
-fn looks_beside_a_busy_writer_find_no_loss() {
+fn busy_writer_causes_no_false_alarm() {
     for flush in [Flush::Mapped, Flush::Write] {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
@@ -255,13 +255,13 @@ fn looks_beside_a_busy_writer_find_no_loss() {
 }
 
 #[test]
-fn what_a_journal_does_itself_is_no_loss() {
+fn own_changes_are_no_loss() {
     for flush in [Flush::Mapped, Flush::Write] {
         let directory = tempfile::tempdir().unwrap();
         let mut journal = opened(directory.path(), flush);
         let mut preparer = journal.preparer();
         preparer.check_files().unwrap();
-        // A cut takes back frames that a look has seen, and others come in their places.
+        // A truncation removes frames that a check has seen, and others take their places.
         journal.truncate_after(5).unwrap();
         append(&mut journal, 3, 100, 2);
         preparer.check_files().unwrap();
@@ -276,7 +276,7 @@ fn what_a_journal_does_itself_is_no_loss() {
             preparer.check_files().unwrap();
             std::fs::rename(path.with_extension("elsewhere"), &path).unwrap();
         }
-        // Something that is not of the journal, and a segment that is not the newest: a reader finds out.
+        // Foreign files and older segments are not checked; a reader finds the damage.
         File::create(directory.path().join("another")).unwrap().write_all_at(b"text", 0).unwrap();
         remove(&segments(directory.path())[0]);
         preparer.check_files().unwrap();

@@ -1,5 +1,5 @@
-//! A full disk is an error when a segment is allocated, never a SIGBUS, and costs nothing that was
-//! committed; a read-only file system says so. Needs the right to mount a tmpfs.
+//! A full disk fails when a segment is allocated, never by SIGBUS, and loses no committed frame; a read-only file
+//! system is reported. Needs the right to mount a tmpfs.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -8,7 +8,7 @@ use gapless_journal::{Flush, Journal, JournalError};
 use gapless_testkit::folder::SmallDisk;
 
 #[test]
-fn a_disk_too_small_for_a_segment_refuses_the_opening() {
+fn open_fails_on_a_full_disk() {
     let Some(disk) = SmallDisk::new(40) else { return };
     let refused = Journal::open(options(&disk.path.join("journal"))).unwrap_err();
     assert!(matches!(refused, JournalError::NoSpace { needed_bytes: SEGMENT_LENGTH, .. }), "{refused}");
@@ -19,7 +19,7 @@ fn a_disk_too_small_for_a_segment_refuses_the_opening() {
 }
 
 #[test]
-fn a_disk_that_fills_up_loses_nothing_and_goes_on_with_space() {
+fn full_disk_loses_nothing() {
     for flush in [Flush::Mapped, Flush::Write] {
         for has_helper in [false, true] {
             let Some(disk) = SmallDisk::new(240) else { return };
@@ -30,7 +30,7 @@ fn a_disk_that_fills_up_loses_nothing_and_goes_on_with_space() {
                 let first = journal.last_sequence() + 1;
                 if has_helper {
                     let mut preparer = journal.preparer();
-                    // It reports every request that it cannot fulfil, and the writer goes on while it can.
+                    // The helper reports every request that fails, and the writer continues while it can.
                     while matches!(preparer.run_once(), Ok(true)) {}
                 }
                 match journal.append(&batch(first, 10, 0), first, first + 9) {
@@ -53,7 +53,7 @@ fn a_disk_that_fills_up_loses_nothing_and_goes_on_with_space() {
 }
 
 #[test]
-fn a_record_that_finds_the_disk_full_changes_nothing_and_is_taken_with_space() {
+fn record_on_full_disk_can_be_retried() {
     for flush in [Flush::Mapped, Flush::Write] {
         let Some(disk) = SmallDisk::new(240) else { return };
         let mut options = options(&disk.path.join("journal"));
@@ -72,7 +72,7 @@ fn a_record_that_finds_the_disk_full_changes_nothing_and_is_taken_with_space() {
                 break error;
             }
             number += 1;
-            // Each segment takes a frame, so that records are what ends it.
+            // Each segment gets a frame, so that records fill it.
             if number % 50 == 0 {
                 append(&mut journal, 1, 1, 0);
             }
@@ -80,7 +80,7 @@ fn a_record_that_finds_the_disk_full_changes_nothing_and_is_taken_with_space() {
         assert!(matches!(refused, JournalError::NoSpace { .. }), "{refused}");
         assert!(number > 500, "three segments fit: {number}");
         journal.commit().unwrap();
-        assert!(matches!(put(&mut journal, number), Err(JournalError::NoSpace { .. })), "again, and again nothing");
+        assert!(matches!(put(&mut journal, number), Err(JournalError::NoSpace { .. })), "a retry fails too");
         disk.remount("size=400k");
         for number in number..number + 20 {
             put(&mut journal, number).unwrap();
@@ -96,7 +96,7 @@ fn a_record_that_finds_the_disk_full_changes_nothing_and_is_taken_with_space() {
 }
 
 #[test]
-fn a_read_only_file_system_refuses_writers_and_serves_readers() {
+fn read_only_disk_serves_readers() {
     let Some(disk) = SmallDisk::new(400) else { return };
     let (mut journal, _) = Journal::open(options(&disk.path.join("journal"))).unwrap();
     append(&mut journal, 100, 10, 0);

@@ -1,5 +1,5 @@
-//! The helper thread: segments are ready before they are needed, get their names, and go when
-//! retention lets them, never above the snapshot.
+//! The helper thread: segments are prepared in time, get their names, and are deleted by retention, never above the
+//! snapshot.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -19,7 +19,7 @@ fn first_held(directory: &std::path::Path) -> u64 {
 }
 
 #[test]
-fn a_helper_thread_prepares_names_and_ends_with_the_journal() {
+fn helper_ends_with_the_journal() {
     for (flush, zeroing) in [
         (Flush::Mapped, Zeroing::None),
         (Flush::Mapped, Zeroing::All),
@@ -46,7 +46,7 @@ fn a_helper_thread_prepares_names_and_ends_with_the_journal() {
 }
 
 #[test]
-fn the_next_segment_is_ready_before_it_is_needed() {
+fn next_segment_is_prepared_in_time() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     work_off(&journal);
@@ -58,7 +58,7 @@ fn the_next_segment_is_ready_before_it_is_needed() {
 }
 
 #[test]
-fn without_a_limit_nothing_is_deleted() {
+fn nothing_is_deleted_without_a_limit() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 2000, 10, 0);
@@ -68,7 +68,7 @@ fn without_a_limit_nothing_is_deleted() {
 }
 
 #[test]
-fn size_deletes_whole_segments_below_the_snapshot_only() {
+fn size_limit_deletes_below_snapshot() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
     options.retention.bytes_max = Some(2 * SEGMENT_LENGTH);
@@ -95,7 +95,7 @@ fn size_deletes_whole_segments_below_the_snapshot_only() {
 }
 
 #[test]
-fn age_deletes_what_was_filled_long_ago() {
+fn age_limit_deletes_old_segments() {
     static CLOCK: AtomicU64 = AtomicU64::new(1_000);
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
@@ -112,12 +112,15 @@ fn age_deletes_what_was_filled_long_ago() {
     CLOCK.store(1_101, Ordering::SeqCst);
     work_off(&journal);
     let first = journal.first_sequence();
-    assert!(first > 700 && first <= 1001, "what was filled at 1000 is gone, what was filled at 1100 is there: {first}");
+    assert!(
+        first > 700 && first <= 1001,
+        "the segments filled at 1000 are deleted, those filled at 1100 are not: {first}"
+    );
     assert_holds(directory.path(), boot(1), first, 2000, 0);
 }
 
 #[test]
-fn sealed_segments_reach_the_device_in_time() {
+fn sealed_segments_are_synced_in_time() {
     static CLOCK: AtomicU64 = AtomicU64::new(0);
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
@@ -133,7 +136,7 @@ fn sealed_segments_reach_the_device_in_time() {
 }
 
 #[test]
-fn a_reader_keeps_what_it_has_mapped_and_is_told_what_is_gone() {
+fn reader_keeps_its_mapped_segment() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
     options.retention.bytes_max = Some(0);
@@ -158,7 +161,7 @@ fn a_reader_keeps_what_it_has_mapped_and_is_told_what_is_gone() {
 }
 
 #[test]
-fn what_is_to_be_deleted_goes_whatever_retention_says_but_not_above_the_snapshot() {
+fn requested_deletion_spares_snapshot() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 2000, 10, 0);
@@ -180,7 +183,7 @@ fn what_is_to_be_deleted_goes_whatever_retention_says_but_not_above_the_snapshot
     work_off(&journal);
     assert_eq!((journal.first_sequence(), first_held(directory.path())), (boundary, boundary));
     assert_holds(directory.path(), boot(1), boundary, 2000, 0);
-    // What is asked for is not remembered over a restart.
+    // Requests are not remembered over a restart.
     drop(journal);
     let (mut journal, report) = Journal::open(options(directory.path())).unwrap();
     assert_eq!((report.first_sequence, report.last_sequence), (boundary, 2000));
@@ -191,7 +194,7 @@ fn what_is_to_be_deleted_goes_whatever_retention_says_but_not_above_the_snapshot
 }
 
 #[test]
-fn what_is_archived_and_to_be_deleted_goes_from_its_archive_when_that_is_there() {
+fn deletion_includes_the_archived_copy() {
     let directory = tempfile::tempdir().unwrap();
     let (path, place) = (directory.path().join("journal"), directory.path().join("archive"));
     let options = JournalOptions { environment: Environment::default(), ..options(&path) };
@@ -211,7 +214,7 @@ fn what_is_archived_and_to_be_deleted_goes_from_its_archive_when_that_is_there()
     work_off(&journal);
     assert_eq!(journal.first_sequence(), 1, "the archive is not there");
     std::fs::rename(&away, &place).unwrap();
-    // What cannot be removed there holds up nothing else.
+    // A file that cannot be removed does not block other work.
     let kept = directory.path().join("kept");
     std::fs::rename(&archived[0].path, &kept).unwrap();
     std::fs::create_dir(&archived[0].path).unwrap();
@@ -219,7 +222,7 @@ fn what_is_archived_and_to_be_deleted_goes_from_its_archive_when_that_is_there()
     assert_eq!(journal.first_sequence(), 1, "the file in the archive is still there");
     std::fs::remove_dir(&archived[0].path).unwrap();
     std::fs::rename(&kept, &archived[0].path).unwrap();
-    // As after a death between the two files.
+    // As after a crash between the removal of the two files.
     std::fs::remove_file(&archived[0].path).unwrap();
     work_off(&journal);
     assert_eq!(journal.first_sequence(), boundary);
@@ -228,7 +231,7 @@ fn what_is_archived_and_to_be_deleted_goes_from_its_archive_when_that_is_there()
     assert_holds(&path, Environment::default(), boundary, 2000, 0);
 }
 
-/// Has the stub at `path` name another file.
+/// Makes the stub at `path` name another file.
 fn name_in_stub(path: &Path, place: &Path, stored_bytes: u64) {
     let bytes = std::fs::read(path).unwrap();
     let begin = bytes.windows(8).rposition(|window| window == b"GAPARCH\x01").unwrap();
@@ -242,7 +245,7 @@ fn name_in_stub(path: &Path, place: &Path, stored_bytes: u64) {
 }
 
 #[test]
-fn a_stub_deletes_its_own_segment_alone() {
+fn stub_deletes_only_its_own_segment() {
     let directory = tempfile::tempdir().unwrap();
     let archived = |name: &str, stream_id| {
         let path = directory.path().join(name);

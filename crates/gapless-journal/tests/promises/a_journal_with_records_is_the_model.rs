@@ -1,5 +1,5 @@
-//! Frames, records, commits, syncs, truncations and reopenings in any order, in small segments, against two vectors as
-//! model. A failure prints its seed.
+//! Frames, records, commits, syncs, truncations and reopenings in any order, in small segments, compared with a model
+//! of two vectors. A failure prints its seed.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -39,7 +39,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 #[derive(Default)]
 struct Model {
-    /// By sequence from 1 on; retention may have deleted the first of them.
+    /// By sequence from 1; retention may have deleted the first of them.
     frames: Vec<Vec<u8>>,
     records: Vec<Record>,
 }
@@ -50,7 +50,7 @@ impl Model {
             if is_checkpoint { journal.append_checkpoint(&payload) } else { journal.append_record(&payload) };
         match appended {
             Ok(()) => self.records.push(record(self.frames.len() as u64, is_checkpoint, payload)),
-            // A segment without a frame takes only so many.
+            // A segment without a frame accepts only a limited number.
             Err(JournalError::RecordsFull { .. }) => {}
             Err(other) => panic!("{other}"),
         }
@@ -79,7 +79,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: gapless_testkit::random::rounds(80, 16) as u32, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_journal_is_the_model(steps in proptest::collection::vec(step(), 1..40), is_small in any::<bool>()) {
+    fn journal_behaves_like_its_model(steps in proptest::collection::vec(step(), 1..40), is_small in any::<bool>()) {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
         if is_small {
@@ -112,14 +112,14 @@ proptest! {
                 }
                 Step::Sync => prop_assert_eq!(journal.sync().unwrap(), model.frames.len() as u64),
                 Step::Truncate { keep_percent } => {
-                    // A snapshot is of released frames.
+                    // A snapshot covers only released frames.
                     let keep = (model.frames.len() as u64 * keep_percent / 100).max(snapshot);
                     journal.set_released(snapshot);
                     journal.truncate_after(keep).unwrap();
-                    // It does nothing where there is nothing to cut.
+                    // A truncation without later frames does nothing, so commit.
                     journal.commit().unwrap();
                     model.frames.truncate(keep as usize);
-                    // Of those after the last frame none is left, also where no frame went.
+                    // Records after the last frame are removed, even if no frame is.
                     model.records.retain(|record| record.behind_sequence < keep);
                     model.check(&journal, options.environment.clone());
                 }

@@ -1,4 +1,4 @@
-//! `info` and `verify`: the reports for an operator, of a sound journal, a damaged one and a live one.
+//! `info` and `verify`: reports for an operator, of a sound journal, a damaged one and a live one.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -6,7 +6,7 @@ use crate::support::*;
 use gapless_journal::{FilePoint, Journal, JournalError, JournalOptions, MarkName, MendedMark, descriptor, inspect};
 
 #[test]
-fn a_sound_journal_is_described_and_verified_beside_its_writer() {
+fn sound_live_journal_is_verified() {
     let directory = tempfile::tempdir().unwrap();
     assert!(!inspect::holds_journal(directory.path()));
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
@@ -55,7 +55,7 @@ fn every_damaged_segment_is_named() {
 }
 
 #[test]
-fn one_damaged_slot_of_a_journaled_mark_is_said_by_readers_and_mended_by_a_start() {
+fn damaged_mark_slot_is_repaired() {
     for (number, slot) in [(0, 0), (0, 32), (1, 0), (1, 32), (usize::MAX, 0), (usize::MAX, 32)] {
         let directory = tempfile::tempdir().unwrap();
         let directory = directory.path();
@@ -80,7 +80,7 @@ fn one_damaged_slot_of_a_journaled_mark_is_said_by_readers_and_mended_by_a_start
             assert!(is_it && error.to_string().contains("one slot"), "{error}");
         }
 
-        // What lies beside the journal and names its last frame finds it.
+        // A file next to the journal that names its last frame matches.
         let point = FilePoint {
             path: directory.join("state"),
             identity: Some((STREAM, info.incarnation)),
@@ -102,7 +102,7 @@ fn one_damaged_slot_of_a_journaled_mark_is_said_by_readers_and_mended_by_a_start
 }
 
 #[test]
-fn on_another_boot_the_end_is_told_from_damage() {
+fn end_differs_from_damage_after_reboot() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 100, 10, 0);
@@ -120,7 +120,7 @@ fn on_another_boot_the_end_is_told_from_damage() {
 }
 
 #[test]
-fn an_empty_directory_is_no_journal() {
+fn empty_directory_is_no_journal() {
     let directory = tempfile::tempdir().unwrap();
     let refused = inspect::info(directory.path()).unwrap_err();
     assert!(matches!(refused, JournalError::NoJournal { .. }), "{refused}");

@@ -1,4 +1,4 @@
-//! A reader that has seen segments which are cut off afterwards goes on with those that come in their place.
+//! A reader that has seen segments which are truncated later continues with those that replace them.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::support::{self, options, push_frame};
@@ -7,7 +7,6 @@ use gapless_wire::Frame;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Appends one frame.
 fn append(journal: &mut Journal, length: usize) {
     let (mut bytes, sequence) = (Vec::new(), journal.last_sequence() + 1);
     push_frame(&mut bytes, sequence, &vec![7; length]);
@@ -23,7 +22,7 @@ fn read(replay: &mut Replay, last: u64) {
     }
 }
 
-/// A journal with two segments, a reader that knows both, and the sequence with which the second begins.
+/// Creates a journal with two segments, a reader that knows both, and the first sequence of the second.
 fn two_segments(directory: &std::path::Path) -> (Journal, Replay, u64) {
     let (mut journal, _) = Journal::open(options(directory)).unwrap();
     while journal.segments_begun() < 2 {
@@ -37,7 +36,7 @@ fn two_segments(directory: &std::path::Path) -> (Journal, Replay, u64) {
 }
 
 #[test]
-fn the_next_segment_begins_earlier_than_the_one_that_was_cut_off() {
+fn reader_finds_earlier_next_segment() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, mut replay, second) = two_segments(directory.path());
     read(&mut replay, 3);
@@ -53,7 +52,7 @@ fn the_next_segment_begins_earlier_than_the_one_that_was_cut_off() {
 }
 
 #[test]
-fn nothing_is_there_until_the_next_segment_is() {
+fn reader_waits_for_the_next_segment() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, mut replay, second) = two_segments(directory.path());
     read(&mut replay, second - 1);
@@ -65,7 +64,7 @@ fn nothing_is_there_until_the_next_segment_is() {
     assert!(replay.next_frame().unwrap().is_none());
 }
 
-/// A journal of ten short frames, and a reader that has read five of them.
+/// Creates a journal of ten short frames, and a reader that has read five of them.
 fn half_read(directory: &std::path::Path) -> (Journal, Replay) {
     let (mut journal, _) = Journal::open(options(directory)).unwrap();
     (0..10).for_each(|_| append(&mut journal, 100));
@@ -76,7 +75,7 @@ fn half_read(directory: &std::path::Path) -> (Journal, Replay) {
 }
 
 #[test]
-fn what_is_behind_the_limit_is_not_there_yet() {
+fn frames_after_the_limit_are_hidden() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, mut replay) = half_read(directory.path());
     assert!(replay.next_frame().unwrap().is_none());
@@ -92,12 +91,12 @@ fn what_is_behind_the_limit_is_not_there_yet() {
 }
 
 #[test]
-fn who_has_looked_ahead_reads_what_came_in_its_place() {
+fn checked_ahead_frames_are_replaced() {
     for length in [10, 100, 333] {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, mut replay) = half_read(directory.path());
         replay.read_until(u64::MAX);
-        assert!(replay.has_next().unwrap(), "all ten are looked at");
+        assert!(replay.has_next().unwrap(), "all ten are checked ahead");
         journal.truncate_after(5).unwrap();
         (0..2).for_each(|_| append(&mut journal, length));
         for sequence in 6..=7 {
@@ -111,7 +110,7 @@ fn who_has_looked_ahead_reads_what_came_in_its_place() {
 }
 
 #[test]
-fn who_has_read_what_was_cut_off_is_told() {
+fn reading_truncated_frames_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, mut replay) = half_read(directory.path());
     replay.read_until(u64::MAX);
@@ -124,7 +123,7 @@ fn who_has_read_what_was_cut_off_is_told() {
 }
 
 #[test]
-fn a_segment_of_an_earlier_boot_that_is_written_again_is_of_this_one() {
+fn rewritten_segment_gets_the_new_boot() {
     let directory = tempfile::tempdir().unwrap();
     let (journal, _, second) = two_segments(directory.path());
     drop(journal);
@@ -140,7 +139,7 @@ fn a_segment_of_an_earlier_boot_that_is_written_again_is_of_this_one() {
     drop(journal);
     read(&mut replay, second - 9);
 
-    // A frame that was journaled on this boot and is damaged since is an error, no shorter journal.
+    // Damage in a frame journaled on this boot is an error, not a shorter journal.
     let (path, position) = replay.position();
     let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
     file.write_all_at(&[8; 16], position - 500).unwrap();
@@ -149,21 +148,21 @@ fn a_segment_of_an_earlier_boot_that_is_written_again_is_of_this_one() {
 }
 
 #[test]
-fn another_segment_with_the_same_first_sequence_has_come_in_the_place_of_one_that_was_listed() {
+fn replaced_segment_is_found_again() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, mut replay, second) = two_segments(directory.path());
     read(&mut replay, second - 2);
     journal.truncate_after(second - 1).unwrap();
     append(&mut journal, 1900);
     journal.commit().unwrap();
-    // It has not got its name yet.
+    // It has no final name yet.
     assert!(!directory.path().join(format!("{second:020}.segment")).exists());
     read(&mut replay, second);
     assert!(replay.next_frame().unwrap().is_none());
 }
 
 #[test]
-fn what_was_returned_stays_what_it_is() {
+fn returned_frames_do_not_change() {
     for by_batch in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, mut replay) = half_read(directory.path());
@@ -179,9 +178,9 @@ fn what_was_returned_stays_what_it_is() {
     }
 }
 
-/// Replays while a writer cuts the last frames off and appends others, again and again. Returns how often a read
-/// reported that frames it had returned were cut.
-fn read_beside_a_writer(limit: Option<u64>) -> u32 {
+/// Replays while a writer repeatedly truncates the last frames and appends others. Returns how many reads reported that
+/// frames they had returned were truncated.
+fn read_during_truncations(limit: Option<u64>) -> u32 {
     const KEPT: u64 = 40;
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
@@ -195,7 +194,7 @@ fn read_beside_a_writer(limit: Option<u64>) -> u32 {
             }
             is_over.store(true, Ordering::Relaxed);
         });
-        let mut told = 0;
+        let mut reported = 0;
         while !is_over.load(Ordering::Relaxed) {
             let reader = JournalReader::open_in(directory.path(), support::boot(1)).unwrap();
             let mut replay = match limit {
@@ -213,37 +212,37 @@ fn read_beside_a_writer(limit: Option<u64>) -> u32 {
                     Ok(None) => break,
                     Err(error) => {
                         assert!(limit.is_none(), "{error}");
-                        told += 1;
+                        reported += 1;
                         break;
                     }
                 }
             }
-            assert!(due > KEPT, "what is kept is there");
+            assert!(due > KEPT, "kept frames are read");
             assert!(limit.is_none_or(|limit| due == limit + 1));
         }
-        told
+        reported
     })
 }
 
 #[test]
-fn frames_are_whole_beside_a_writer_that_cuts() {
-    read_beside_a_writer(None);
+fn frames_are_intact_during_truncations() {
+    read_during_truncations(None);
 }
 
 #[test]
-fn who_keeps_to_a_limit_notices_nothing_of_a_cut() {
-    assert_eq!(read_beside_a_writer(Some(40)), 0);
+fn limited_reader_sees_no_truncation() {
+    assert_eq!(read_during_truncations(Some(40)), 0);
 }
 
 #[test]
-fn nothing_is_looked_at_behind_the_limit() {
+fn nothing_is_read_after_the_limit() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     (0..10).for_each(|_| append(&mut journal, 100));
     let reader = JournalReader::open_in(directory.path(), support::boot(1)).unwrap();
     let (_, position) = reader.replay(6).unwrap().position().to_owned();
     let mut replay = reader.replay_until(3, 5).unwrap();
-    // After the limit stands rubbish now, as in the middle of a cut.
+    // Garbage after the limit, as in the middle of a truncation.
     let path = replay.position().0.to_owned();
     std::fs::OpenOptions::new().write(true).open(path).unwrap().write_all_at(&[9; 900], position).unwrap();
     read(&mut replay, 5);

@@ -1,4 +1,5 @@
-//! Decision D7, where it is decided by one frame, one byte or one boot: what a start believes, reads and reports.
+//! Boundary cases of decision 7, which depend on one frame, one byte or one boot: the frames that a start trusts, reads
+//! and reports.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::support::*;
@@ -7,7 +8,7 @@ use gapless_journal::{FrameFault, Journal, JournalError, RecoveryCheck, Recovery
 use gapless_testkit::folder::copy;
 use std::path::{Path, PathBuf};
 
-/// Large frames leave more of a segment free than small ones.
+/// Large frames leave more of a segment unused than small ones.
 const LARGE: usize = 1900;
 const SMALL: usize = 8;
 
@@ -21,7 +22,7 @@ fn open(directory: &Path, boot_number: u128, check: RecoveryCheck) -> Result<Rec
     Journal::open(options).map(|(_journal, report)| report)
 }
 
-/// Segments of large frames, the newest with one frame; their paths.
+/// Writes segments of large frames, the newest with one frame; returns their paths.
 fn written(directory: &Path, count: u64) -> (Journal, Vec<PathBuf>) {
     let (mut journal, _) = Journal::open(options(directory)).unwrap();
     append_until(&mut journal, LARGE, |journal| begun(journal, count));
@@ -35,7 +36,7 @@ fn unseal(segment: &Path) {
     set_mark(segment, d::JOURNALED_MARK_OFFSET, position & !d::SEALED_BIT, last_sequence);
 }
 
-/// Three segments without the second, and the third without its final name.
+/// Creates three segments, then removes the second, and gives the third the name of a prepared one.
 fn without_the_second(directory: &Path, is_synced: bool) -> (Vec<PathBuf>, u64, u64) {
     let (mut journal, paths) = written(directory, 3);
     if is_synced {
@@ -49,7 +50,7 @@ fn without_the_second(directory: &Path, is_synced: bool) -> (Vec<PathBuf>, u64, 
 }
 
 #[test]
-fn a_segment_that_was_never_synced_may_be_missing_on_another_boot() {
+fn unsynced_segment_may_be_missing() {
     let directory = tempfile::tempdir().unwrap();
     let (paths, second, _) = without_the_second(directory.path(), false);
     let report = open(directory.path(), 2, RecoveryCheck::Tail).unwrap();
@@ -76,9 +77,9 @@ fn assert_gap(error: &JournalError, first: u64, last: u64) {
 }
 
 #[test]
-fn a_segment_before_one_that_was_synced_is_missing_on_any_boot() {
+fn gap_before_synced_segment_fails() {
     let directory = tempfile::tempdir().unwrap();
-    // The one frame of the third is the last that is synced.
+    // The only frame of the third segment is the last synced one.
     let (_, second, third) = without_the_second(directory.path(), true);
     for boot_number in [1, 2] {
         assert_gap(&open(directory.path(), boot_number, RecoveryCheck::Tail).unwrap_err(), second, third - 1);
@@ -86,7 +87,7 @@ fn a_segment_before_one_that_was_synced_is_missing_on_any_boot() {
 }
 
 #[test]
-fn a_segment_before_an_empty_one_is_missing_on_the_same_boot() {
+fn gap_before_empty_segment_fails() {
     let directory = tempfile::tempdir().unwrap();
     let (paths, second, third) = without_the_second(directory.path(), false);
     let newest = directory.path().join(d::prepared_name(3));
@@ -95,7 +96,7 @@ fn a_segment_before_an_empty_one_is_missing_on_the_same_boot() {
 }
 
 #[test]
-fn the_first_sequence_behind_a_newest_segment_that_is_sealed_is_named() {
+fn missing_successor_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let (journal, paths) = written(directory.path(), 2);
     drop(journal);
@@ -110,7 +111,7 @@ fn the_first_sequence_behind_a_newest_segment_that_is_sealed_is_named() {
 }
 
 #[test]
-fn a_start_that_reads_all_believes_an_older_segment_that_is_shorter_than_the_newest() {
+fn full_check_accepts_shorter_segment() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, paths) = written(directory.path(), 2);
     let info = || inspect::info_in(directory.path(), boot(1)).unwrap().segments;
@@ -127,7 +128,7 @@ fn a_start_that_reads_all_believes_an_older_segment_that_is_shorter_than_the_new
 }
 
 #[test]
-fn on_another_boot_a_sealed_segment_that_was_synced_to_its_end_is_not_read_again() {
+fn synced_segment_is_not_reread() {
     for with_records in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
@@ -136,7 +137,7 @@ fn on_another_boot_a_sealed_segment_that_was_synced_to_its_end_is_not_read_again
             append_until(&mut journal, LARGE, |journal| begun(journal, 3));
             journal.sync().unwrap();
         } else {
-            // The first frame of the third segment is not synced, and nothing behind it.
+            // The first frame of the third segment and all later ones are not synced.
             append_until(&mut journal, LARGE, |journal| {
                 let is_enough = begun(journal, 3);
                 if !is_enough {
@@ -153,7 +154,7 @@ fn on_another_boot_a_sealed_segment_that_was_synced_to_its_end_is_not_read_again
 }
 
 #[test]
-fn records_behind_what_was_synced_are_not_demanded() {
+fn unsynced_records_may_be_missing() {
     for has_synced_record in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
@@ -177,7 +178,7 @@ fn records_behind_what_was_synced_are_not_demanded() {
 }
 
 #[test]
-fn behind_a_segment_that_was_left_unsealed_nothing_may_stand_on_the_same_boot() {
+fn unsealed_segment_must_end_in_zeros() {
     let opened = |is_sealed: bool, has_rubbish: bool, boot_number| {
         let directory = tempfile::tempdir().unwrap();
         let (journal, paths) = written(directory.path(), 2);
@@ -208,7 +209,7 @@ fn behind_a_segment_that_was_left_unsealed_nothing_may_stand_on_the_same_boot() 
 }
 
 #[test]
-fn frames_that_two_segments_have_are_an_error() {
+fn frames_in_two_segments_are_an_error() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (mut journal, _) = Journal::open(options(one.path())).unwrap();
     append_until(&mut journal, SMALL, |journal| begun(journal, 2));
@@ -230,7 +231,7 @@ fn frames_that_two_segments_have_are_an_error() {
 }
 
 #[test]
-fn the_index_is_made_again_as_its_writer_made_it() {
+fn rebuilt_index_equals_the_original() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
     options.segment_length_bytes = 1 << 20;
@@ -254,7 +255,7 @@ fn the_index_is_made_again_as_its_writer_made_it() {
 }
 
 #[test]
-fn a_whole_record_behind_the_mark_is_kept() {
+fn intact_record_after_mark_is_kept() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 10, 10, 0);
@@ -263,12 +264,12 @@ fn a_whole_record_behind_the_mark_is_kept() {
     let report = open(directory.path(), 1, RecoveryCheck::Tail).unwrap();
     assert_eq!((report.last_sequence, report.cut.is_none()), (10, true));
     assert_eq!(read_records(directory.path(), boot(1)).unwrap(), [record(10, false, b"not committed".to_vec())]);
-    // And the header says that it is there.
+    // The header shows it too.
     assert!(inspect::info_in(directory.path(), boot(1)).unwrap().segments[0].holds_records);
 }
 
 #[test]
-fn a_cut_says_how_much_went() {
+fn report_has_the_removed_amount() {
     for is_zeroed in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, paths) = written(directory.path(), 4);
@@ -280,7 +281,7 @@ fn a_cut_says_how_much_went() {
         let (first, end) = (first_of(&paths[1]), end_of_frames(&paths[1]));
         let (position, length) = find_frame(&paths[1], first + 5);
         let (bytes, frames) = if is_zeroed {
-            // As a power failure leaves it, which has lost the last pages.
+            // As after a power failure that has lost the last pages.
             overwrite(&paths[1], position, &vec![0; (end - position) as usize]);
             (newer, last + 1 - first_of(&paths[2]))
         } else {
@@ -297,7 +298,7 @@ fn a_cut_says_how_much_went() {
 }
 
 #[test]
-fn rubbish_behind_zeros_is_cut() {
+fn garbage_after_zeros_is_removed() {
     let directory = tempfile::tempdir().unwrap();
     let (journal, paths) = written(directory.path(), 1);
     drop(journal);
@@ -309,7 +310,7 @@ fn rubbish_behind_zeros_is_cut() {
 }
 
 #[test]
-fn a_file_that_ends_with_its_last_frame_is_reported() {
+fn shortened_file_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, paths) = written(directory.path(), 1);
     append(&mut journal, 10, 10, 0);
@@ -322,7 +323,7 @@ fn a_file_that_ends_with_its_last_frame_is_reported() {
 }
 
 #[test]
-fn a_newest_file_that_ends_before_its_frames_is_a_reported_cut_on_another_boot() {
+fn short_newest_file_is_a_reported_cut() {
     let directory = tempfile::tempdir().unwrap();
     let (journal, paths) = written(directory.path(), 2);
     drop(journal);
@@ -340,7 +341,7 @@ fn a_newest_file_that_ends_before_its_frames_is_a_reported_cut_on_another_boot()
 }
 
 #[test]
-fn a_sealed_segment_that_is_shorter_than_its_frames_is_an_error_from_the_first_that_is_missing() {
+fn short_sealed_segment_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let (journal, paths) = written(directory.path(), 2);
     drop(journal);
@@ -367,7 +368,7 @@ fn a_sealed_segment_that_is_shorter_than_its_frames_is_an_error_from_the_first_t
 }
 
 #[test]
-fn a_newest_segment_whose_mark_is_only_that_from_before_it_was_opened_lets_no_older_frame_go() {
+fn old_mark_slot_drops_no_frames() {
     let directory = tempfile::tempdir().unwrap();
     let (journal, paths) = written(directory.path(), 3);
     drop(journal);

@@ -1,5 +1,5 @@
-//! What a start leaves behind it: on the device what it says is there, headers that say what the segments hold, and a
-//! history that names them; also where it ended in the middle.
+//! State of the directory after a start, even an interrupted one: synced frames, headers that match the segments, and a
+//! history that names them.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::support::*;
@@ -21,7 +21,7 @@ fn open(directory: &Path, boot_number: u128) -> Result<(Journal, RecoveryReport)
     Journal::open(JournalOptions { environment: boot(boot_number), ..options(directory) })
 }
 
-/// Segments whose names are worked off.
+/// Writes `count` segments and gives them their names.
 fn written(directory: &Path, count: u64) -> Journal {
     let (mut journal, _) = open(directory, 1).unwrap();
     while !begun(&journal, count) {
@@ -32,7 +32,7 @@ fn written(directory: &Path, count: u64) -> Journal {
 }
 
 #[test]
-fn a_point_before_the_first_frame_is_held_against_nothing() {
+fn point_without_a_frame_is_accepted() {
     let directory = tempfile::tempdir().unwrap();
     let point = FilePoint { path: directory.path().join("state"), identity: None, sequence: 0, timestamp_ns: Some(7) };
     for is_new in [true, false] {
@@ -44,7 +44,7 @@ fn a_point_before_the_first_frame_is_held_against_nothing() {
 }
 
 #[test]
-fn a_journal_that_begins_later_says_so() {
+fn journal_may_begin_at_any_sequence() {
     let directory = tempfile::tempdir().unwrap();
     let (journal, report) = Journal::open(JournalOptions { first_sequence: 77, ..options(directory.path()) }).unwrap();
     assert_eq!((report.first_sequence, report.last_sequence), (77, 76));
@@ -53,7 +53,7 @@ fn a_journal_that_begins_later_says_so() {
 }
 
 #[test]
-fn segments_are_counted_on_behind_a_start() {
+fn segment_numbers_rise_over_starts() {
     let directory = tempfile::tempdir().unwrap();
     for count in [3, 2, 3] {
         drop(written(directory.path(), count));
@@ -64,7 +64,7 @@ fn segments_are_counted_on_behind_a_start() {
 }
 
 #[test]
-fn a_start_on_the_same_boot_takes_nothing_for_synced() {
+fn same_boot_start_keeps_synced_mark() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = open(directory.path(), 1).unwrap();
     append(&mut journal, 10, 10, 0);
@@ -80,12 +80,12 @@ fn a_start_on_the_same_boot_takes_nothing_for_synced() {
 }
 
 #[test]
-fn what_was_not_synced_is_on_the_device_behind_a_start_on_another_boot_or_the_next_goes_on() {
+fn start_after_reboot_syncs_everything() {
     let whole = tempfile::tempdir().unwrap();
     let mut journal = written(whole.path(), 4);
     append(&mut journal, 20, 10, 0);
     drop(journal);
-    // Two segments behind this place are taken out.
+    // Recovery removes the two segments after this position.
     let paths = segments(whole.path());
     let first = first_of(&paths[1]);
     let (position, _) = find_frame(&paths[1], first + 5);
@@ -118,7 +118,7 @@ fn what_was_not_synced_is_on_the_device_behind_a_start_on_another_boot_or_the_ne
 }
 
 #[test]
-fn a_record_is_vouched_for_behind_each_start_that_had_it_on_the_device() {
+fn synced_record_is_vouched_for() {
     for is_same_boot in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, _) = open(directory.path(), 1).unwrap();
@@ -140,13 +140,13 @@ fn a_record_is_vouched_for_behind_each_start_that_had_it_on_the_device() {
 }
 
 #[test]
-fn the_history_names_the_newest_segment_behind_each_start() {
+fn start_updates_the_history() {
     let directory = tempfile::tempdir().unwrap();
     let history = directory.path().join(d::HISTORY_NAME);
     drop(written(directory.path(), 2));
     let older = std::fs::read(&history).unwrap();
     drop(written(directory.path(), 2));
-    // As a writer leaves it that dies between giving a segment its name and naming it.
+    // As after a crash between a segment's rename and its entry in the history.
     std::fs::write(&history, older).unwrap();
     drop(open(directory.path(), 1).unwrap());
     let last = inspect::info_in(directory.path(), boot(1)).unwrap().segments.pop().unwrap();
@@ -157,11 +157,11 @@ fn the_history_names_the_newest_segment_behind_each_start() {
 }
 
 #[test]
-fn exactly_what_is_not_on_the_device_is_synced_behind_a_start() {
+fn start_remembers_unsynced_segments() {
     for with_records in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, _) = open(directory.path(), 1).unwrap();
-        // A record in a segment that is synced as a whole asks for nothing.
+        // A record in a completely synced segment needs no sync.
         journal.append_record(b"first").unwrap();
         while !begun(&journal, 2) {
             append(&mut journal, 1, 1, 0);
@@ -169,13 +169,13 @@ fn exactly_what_is_not_on_the_device_is_synced_behind_a_start() {
         if with_records {
             append(&mut journal, 10, 1, 0);
             journal.sync().unwrap();
-            // The second ends with records that are not synced.
+            // The second segment ends with unsynced records.
             while !begun(&journal, 3) {
                 journal.append_record(&[7; 500]).unwrap();
             }
         }
         while !begun(&journal, 3) {
-            // The last frame of the second is the last that is synced.
+            // The last frame of the second segment is the last synced one.
             journal.sync().unwrap();
             append(&mut journal, 1, 1, 0);
         }
@@ -198,7 +198,7 @@ fn exactly_what_is_not_on_the_device_is_synced_behind_a_start() {
 }
 
 #[test]
-fn a_longer_frame_is_taken_and_read_behind_a_start_that_admits_it() {
+fn frame_limit_can_be_raised() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = open(directory.path(), 1).unwrap();
     append(&mut journal, 10, 10, 0);
@@ -210,12 +210,12 @@ fn a_longer_frame_is_taken_and_read_behind_a_start_that_admits_it() {
     let report = inspect::verify_in(directory.path(), boot(1)).unwrap();
     assert!(report.verdict() == Verdict::Whole && report.last_sequence == 12, "{:?}", report.problems);
     assert_eq!(report.info.frame_length_max as usize, 2 * FRAME_LENGTH_MAX);
-    // A shorter limit is for what comes.
+    // A lower limit applies to new frames only.
     assert_eq!(open(directory.path(), 1).unwrap().1.last_sequence, 12);
 }
 
 #[test]
-fn a_segment_whose_writer_died_before_it_had_its_name_gets_it() {
+fn unnamed_segment_gets_its_name() {
     for boot_number in [1, 2] {
         let directory = tempfile::tempdir().unwrap();
         let mut journal = written(directory.path(), 3);
@@ -233,7 +233,7 @@ fn a_segment_whose_writer_died_before_it_had_its_name_gets_it() {
 }
 
 #[test]
-fn neighbours_know_each_other_behind_a_start_after_a_writer_that_had_not_noted_it() {
+fn start_adds_missing_time_stamps() {
     let directory = tempfile::tempdir().unwrap();
     drop(written(directory.path(), 3));
     let paths = segments(directory.path());
@@ -245,13 +245,13 @@ fn neighbours_know_each_other_behind_a_start_after_a_writer_that_had_not_noted_i
     let (second, third) = (behind(&paths[1]), behind(&paths[2]));
     let noted: Vec<_> = paths.iter().map(|path| mark_of(path, d::TIMES_MARK_OFFSET)).collect();
     assert_eq!(noted, [(0, second), (second, third), (third, 0)]);
-    // What was noted stays.
+    // Existing time stamps stay.
     drop(open(directory.path(), 1).unwrap());
     assert_eq!(noted, paths.iter().map(|path| mark_of(path, d::TIMES_MARK_OFFSET)).collect::<Vec<_>>());
 }
 
 #[test]
-fn the_note_of_a_failed_sync_goes_with_the_segment_or_with_the_start() {
+fn start_clears_failed_sync_marks() {
     let directory = tempfile::tempdir().unwrap();
     drop(written(directory.path(), 3));
     let paths = segments(directory.path());

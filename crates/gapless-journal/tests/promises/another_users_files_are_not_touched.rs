@@ -1,5 +1,5 @@
-//! In a folder that another user may write, a journal follows no link, waits for no pipe, and what a process of root makes or copies
-//! there stays that user's.
+//! In a folder that another user can write, a journal follows no link and waits for no pipe, and files that a process
+//! of root creates or copies keep that user as owner.
 
 use std::os::unix::fs::{MetadataExt, chown, symlink};
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::support::{append, assert_holds, boot, options, segments};
 const OTHER: u32 = 12_345;
 
 #[test]
-fn no_link_and_no_pipe_is_a_lock() {
+fn link_or_pipe_as_lock_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (directory, victim) = (folder.path().join("journal"), folder.path().join("victim"));
     drop(Journal::open(options(&directory)).unwrap());
@@ -35,21 +35,21 @@ fn no_link_and_no_pipe_is_a_lock() {
 }
 
 #[test]
-fn a_new_segment_overwrites_nothing() {
+fn new_segment_overwrites_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (directory, victim) = (folder.path().join("journal"), folder.path().join("victim"));
     std::fs::write(&victim, "kept").unwrap();
     let (mut journal, _) = Journal::open(options(&directory)).unwrap();
     let names = (1..9).map(|number| directory.join(prepared_name(number))).collect::<Vec<_>>();
     for path in &names {
-        // Where it has prepared one already, that stays.
+        // Fails for a segment that is prepared already.
         let _there = symlink(&victim, path);
     }
     append(&mut journal, 1_000, 10, 1);
     drop(journal);
     assert!(segments(&directory).len() > 2);
     assert_eq!(std::fs::read(&victim).unwrap(), b"kept");
-    // What was not reached stands in the way of readers, who name it.
+    // Unused links would make readers fail with an error that names them.
     for path in names.iter().filter(|path| path.is_symlink()) {
         std::fs::remove_file(path).unwrap();
     }
@@ -57,7 +57,7 @@ fn a_new_segment_overwrites_nothing() {
 }
 
 #[test]
-fn a_process_of_root_takes_no_files() {
+fn root_keeps_file_ownership() {
     let folder = tempfile::tempdir().unwrap();
     let [home, copy, place] = ["home", "copy", "place"].map(|name| folder.path().join(name));
     std::fs::create_dir(&home).unwrap();
@@ -73,7 +73,7 @@ fn a_process_of_root_takes_no_files() {
     };
     write(&directory);
     write(&directory);
-    // As `cp -al` of that user.
+    // Like `cp -al` by that user.
     std::fs::create_dir(&copy).unwrap();
     chown(&copy, Some(OTHER), Some(OTHER)).unwrap();
     for entry in std::fs::read_dir(&directory).unwrap().map(Result::unwrap) {

@@ -1,4 +1,5 @@
-//! Segments that were archived: read as if they were there, by readers and writers of any boot, beside a running writer; and what is not there is named.
+//! Archived segments are read as if they were in the journal, by readers and writers of any boot, also while a writer
+//! runs; a missing archive is named.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const FORMS: [ArchiveForm; 2] = [ArchiveForm::Plain, ArchiveForm::Lz4];
 
-/// On this boot of this machine.
+/// Returns options for the boot of this machine.
 fn here(directory: &Path) -> JournalOptions {
     JournalOptions { environment: Environment::default(), ..options(directory) }
 }
@@ -23,7 +24,7 @@ fn to(place: &Path, form: ArchiveForm) -> ArchiveOptions {
     ArchiveOptions { place: place.to_owned(), form, before_sequence: None }
 }
 
-/// A journal of 2,000 frames in some segments, and a place beside it.
+/// Creates a journal of 2,000 frames in several segments, and a path for an archive.
 fn written() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let (journal, place) = (directory.path().join("journal"), directory.path().join("archive"));
@@ -34,7 +35,7 @@ fn written() -> (tempfile::TempDir, PathBuf, PathBuf) {
 }
 
 #[test]
-fn all_but_the_newest_go_and_everything_is_read() {
+fn all_but_the_newest_are_archived() {
     for form in FORMS {
         let (_directory, journal, place) = written();
         let before = segments(&journal);
@@ -58,7 +59,7 @@ fn all_but_the_newest_go_and_everything_is_read() {
         assert!(verified.verdict() == Verdict::Whole && verified.frames == 2000, "{verified:?}");
         let info = info(&journal).unwrap();
         assert!(info.segments[0].archived.as_ref() == Some(&report.archived[0].path) && info.segments[0].is_sealed);
-        // A writer goes on, on this boot and on others, and what it has written can go, too.
+        // A writer continues, on this boot and on others, and its new segments can be archived too.
         for round in 0..3 {
             let mut options = here(&journal);
             options.environment.boot_id = if round == 1 { boot(9).boot_id } else { options.environment.boot_id };
@@ -73,7 +74,7 @@ fn all_but_the_newest_go_and_everything_is_read() {
 }
 
 #[test]
-fn what_is_behind_a_sequence_stays() {
+fn later_segments_are_not_archived() {
     let (_directory, journal, place) = written();
     let options = ArchiveOptions { before_sequence: Some(700), ..to(&place, ArchiveForm::Plain) };
     let report = archive(&journal, &options, |_| ()).unwrap();
@@ -83,7 +84,7 @@ fn what_is_behind_a_sequence_stays() {
 }
 
 #[test]
-fn an_archive_that_is_missing_is_named_and_the_rest_goes_on() {
+fn missing_archive_is_named() {
     for form in FORMS {
         let (_directory, journal, place) = written();
         let archived = archive(&journal, &to(&place, form), |_| ()).unwrap().archived;
@@ -100,7 +101,7 @@ fn an_archive_that_is_missing_is_named_and_the_rest_goes_on() {
         let text = read_all(&journal, boot(7), 1).unwrap_err().to_string();
         assert!(text.contains(&archived[0].path.display().to_string()) && text.contains("mount the archive"), "{text}");
         assert_eq!(verify(&journal).unwrap().verdict(), Verdict::Damaged);
-        // Who needs only the rest has it, and a writer goes on.
+        // Readers of the remaining segments and a writer are not affected.
         assert_holds(&journal, Environment::default(), last.last_sequence + 1, 2000, 0);
         for number in [1, 2] {
             let (mut writer, _) =
@@ -110,14 +111,14 @@ fn an_archive_that_is_missing_is_named_and_the_rest_goes_on() {
         }
         std::fs::rename(&away, &place).unwrap();
         assert_holds(&journal, boot(7), 1, 2200, 0);
-        // Another file in its place, or a cut one, is not read.
+        // Another file in its place is not read.
         std::fs::write(&archived[0].path, std::fs::read(&archived[1].path).unwrap()).unwrap();
         missing(read_all(&journal, boot(7), 1));
     }
 }
 
 #[test]
-fn damage_in_an_archive_is_an_error() {
+fn damaged_archive_is_an_error() {
     for form in FORMS {
         let (_directory, journal, place) = written();
         let archived = archive(&journal, &to(&place, form), |_| ()).unwrap().archived;
@@ -132,7 +133,7 @@ fn damage_in_an_archive_is_an_error() {
             }
             _ => panic!("{error}"),
         };
-        // What is before it is read, and it is found where it lies.
+        // Earlier frames are read, and the error has the position in the archive.
         assert!(*named == archived[1].path && at < length && at + 70_000 > length, "{error}");
         let before = JournalReader::open(&journal).unwrap().replay(1).unwrap();
         assert!(count(before) >= archived[0].last_sequence);
@@ -142,14 +143,14 @@ fn damage_in_an_archive_is_an_error() {
     }
 }
 
-/// The frames up to the first error.
+/// Counts the frames up to the first error.
 fn count(mut replay: Replay) -> u64 {
     std::iter::from_fn(|| replay.next_frame().ok().flatten().map(|_| ())).count() as u64
 }
 
 #[test]
 #[ignore = "a measurement: cargo test --release -p gapless-journal --test promises -- --ignored --nocapture from_an_archive"]
-fn how_many_frames_are_found_from_an_archive() {
+fn frames_per_second_from_an_archive() {
     let directory = tempfile::tempdir().unwrap();
     let (journal, place) = (directory.path().join("journal"), directory.path().join("archive"));
     let length = 64 << 20;
@@ -177,7 +178,7 @@ fn how_many_frames_are_found_from_an_archive() {
 }
 
 #[test]
-fn a_damaged_segment_is_not_archived() {
+fn damaged_segment_is_not_archived() {
     let (_directory, journal, place) = written();
     let (position, _) = find_frame(&segments(&journal)[1], 500);
     overwrite(&segments(&journal)[1], position + 70, &[0xee; 3]);
@@ -187,7 +188,7 @@ fn a_damaged_segment_is_not_archived() {
 }
 
 #[test]
-fn a_restored_journal_reads_its_archive() {
+fn restored_journal_reads_its_archive() {
     let (_directory, journal, place) = written();
     archive(&journal, &to(&place, ArchiveForm::Lz4), |_| ()).unwrap();
     let mut restore = Restore::begin(&journal).unwrap();
@@ -201,7 +202,7 @@ fn a_restored_journal_reads_its_archive() {
 }
 
 #[test]
-fn a_running_writer_and_its_readers_do_not_notice() {
+fn archiving_runs_next_to_a_writer() {
     let directory = tempfile::tempdir().unwrap();
     let (journal, place) = (directory.path().join("journal"), directory.path().join("archive"));
     let (mut writer, _) = Journal::open(here(&journal)).unwrap();
@@ -227,7 +228,7 @@ fn a_running_writer_and_its_readers_do_not_notice() {
                     assert_eq!((frame.sequence(), frame.payload()), (next, &payload(next, 0)[..]));
                     next += 1;
                 }
-                // Whoever comes later finds all of it, too.
+                // Later readers find all frames too.
                 let from = next / 2 + 1;
                 let reader = JournalReader::open(&journal).unwrap();
                 assert_eq!(reader.first_sequence(), 1);
@@ -256,7 +257,7 @@ fn a_running_writer_and_its_readers_do_not_notice() {
 }
 
 #[test]
-fn what_followed_an_archived_segment_that_is_the_newest_is_missed() {
+fn archived_newest_needs_its_successor() {
     let (_directory, journal, place) = written();
     archive(&journal, &to(&place, ArchiveForm::Plain), |_| ()).unwrap();
     let newest = segments(&journal).pop().unwrap();

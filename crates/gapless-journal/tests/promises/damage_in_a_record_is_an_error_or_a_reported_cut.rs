@@ -1,6 +1,6 @@
-//! Decision D7 for records of consensus, byte by byte: a flipped bit or a torn end is an error with segment and
-//! position where a good mark covers the record, and a reported cut where none does; and with any damage and any
-//! records, vouched bytes are there or an error says why.
+//! Decision 7 for consensus records, byte by byte. A flipped bit or a torn end is an error with segment and position if
+//! a good mark covers the record, otherwise it is a reported cut. With any damage and any records, vouched bytes exist
+//! or an error says why.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -11,7 +11,7 @@ use gapless_journal::{Journal, JournalError, MarkName, Record, inspect};
 use gapless_testkit::random::{printed_seed, rounds};
 use proptest::prelude::*;
 
-/// Five frames, a record, five frames, two records after the last of them.
+/// Writes five frames, a record, five frames, and two records.
 fn journal(directory: &Path, commits: bool) -> (PathBuf, Vec<Record>) {
     let (mut journal, _) = Journal::open(options(directory)).unwrap();
     append(&mut journal, 5, 5, 0);
@@ -39,7 +39,7 @@ fn from_newest_checkpoint(records: &[Record]) -> &[Record] {
 }
 
 #[test]
-fn every_flipped_byte_of_a_record_below_the_journaled_mark_stops() {
+fn vouched_record_damage_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let (path, all) = journal(directory.path(), true);
     for (number, (position, length, _)) in find_records(&path).into_iter().enumerate() {
@@ -49,7 +49,7 @@ fn every_flipped_byte_of_a_record_below_the_journaled_mark_stops() {
             let replayed = read_all(directory.path(), boot(1), 1);
             let read = read_records(directory.path(), boot(1));
             let verified = inspect::verify_in(directory.path(), boot(1)).unwrap();
-            // Records before the newest checkpoint that can be read are not needed.
+            // Records before the newest readable checkpoint are not needed.
             let is_needed = number > 0;
             let errors = [Some(opened), Some(replayed.unwrap_err()), read.err(), verified.problems.into_iter().next()];
             for (way, error) in errors.into_iter().enumerate() {
@@ -68,8 +68,8 @@ fn every_flipped_byte_of_a_record_below_the_journaled_mark_stops() {
 }
 
 #[test]
-fn every_flipped_byte_of_a_record_behind_the_mark_is_cut_there() {
-    // A tenth with every change, another one each time.
+fn unvouched_record_damage_is_removed() {
+    // Tests a varying tenth of the bytes with each change.
     let (step, offset) = (rounds(1, 10), printed_seed() % rounds(1, 10));
     for number in 0..3 {
         let directory = tempfile::tempdir().unwrap();
@@ -88,7 +88,7 @@ fn every_flipped_byte_of_a_record_behind_the_mark_is_cut_there() {
                 "byte {place}"
             );
             assert_eq!(cut.frames, 10 - last_sequence);
-            // Where only the padding is wrong, the record itself is intact.
+            // If only the padding is wrong, the record itself is intact.
             let is_padding = place >= position + 64 + payload.len() as u64;
             assert_eq!(cut.records as usize, 2 - number + usize::from(is_padding));
             assert_eq!((report.last_sequence, journal.last_sequence()), (last_sequence, last_sequence));
@@ -102,7 +102,7 @@ fn every_flipped_byte_of_a_record_behind_the_mark_is_cut_there() {
 }
 
 #[test]
-fn a_record_that_is_torn_at_any_byte_is_cut_there() {
+fn torn_record_is_removed() {
     for covered in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let (path, all) = journal(directory.path(), covered);
@@ -111,7 +111,7 @@ fn a_record_that_is_torn_at_any_byte_is_cut_there() {
         let end = position + 64 + payload.len() as u64;
         for place in position..end {
             std::fs::write(&path, &whole).unwrap();
-            // Bytes that the process had not copied yet are zeros, unless zeros belong there.
+            // Bytes that the process had not copied yet are zeros. Skips places where zeros belong.
             overwrite(&path, place, &vec![0; (position + length - place) as usize]);
             if std::fs::read(&path).unwrap() == whole {
                 continue;
@@ -133,7 +133,7 @@ fn a_record_that_is_torn_at_any_byte_is_cut_there() {
 }
 
 #[test]
-fn a_record_in_another_place_is_not_believed() {
+fn misplaced_record_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let (path, _) = journal(directory.path(), true);
     let records = find_records(&path);
@@ -142,8 +142,8 @@ fn a_record_in_another_place_is_not_believed() {
         let (position, length, _) = records[number];
         &bytes[position as usize..(position + length) as usize]
     };
-    assert_eq!(of(0).len(), of(2).len(), "they take each other's room");
-    // Whole, but written after frame 5.
+    assert_eq!(of(0).len(), of(2).len(), "the records have equal lengths");
+    // Intact, but written after frame 5.
     overwrite(&path, records[2].0, of(0));
     for error in
         [Journal::open(options(directory.path())).unwrap_err(), read_records(directory.path(), boot(1)).unwrap_err()]
@@ -171,7 +171,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: gapless_testkit::random::rounds(120, 12) as u32, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_was_vouched_for_is_there_or_an_error_says_why(
+    fn vouched_records_exist_or_error(
         steps in proptest::collection::vec(step(), 1..60),
         synced_at in 0.0f64..1.0,
         place in (0.0f64..1.0, prop_oneof![0.0f64..1.0, 0.0f64..0.2]),
@@ -212,7 +212,8 @@ proptest! {
         let must_hold = if is_other_boot { synced } else { (last, all.len()) };
         let environment = boot(if is_other_boot { 2 } else { 1 });
         let check = |records: &[Record]| {
-            // They are a run of all, from some checkpoint or the first on, that ends no earlier than was vouched for.
+            // The records are a contiguous part of all, from a checkpoint or the first on, that ends no earlier than
+            // was vouched for.
             let is_here = |end: usize| end >= records.len() && all[end - records.len()..end] == *records;
             let found = (must_hold.1..=all.len()).any(is_here);
             prop_assert!(found, "{} records of {}, {} vouched for", records.len(), all.len(), must_hold.1);
