@@ -155,7 +155,7 @@ fn replaced_segment_is_found_again() {
     journal.truncate_after(second - 1).unwrap();
     append(&mut journal, 1900);
     journal.commit().unwrap();
-    // It has no final name yet.
+    // The segment has no final name yet.
     assert!(!directory.path().join(format!("{second:020}.segment")).exists());
     read(&mut replay, second);
     assert!(replay.next_frame().unwrap().is_none());

@@ -1,5 +1,5 @@
-//! Decision D7, case by case: damage that a good mark covers is an error with segment and position; after the mark it
-//! is cut and reported. Each test makes exactly the damage that it names.
+//! Decision 7, case by case: damage covered by a good mark is an error with segment and position; after the mark it is
+//! removed and reported. Each test makes exactly the damage that it names.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -10,7 +10,7 @@ use gapless_journal::descriptor as d;
 use gapless_journal::{Cut, FrameFault, Journal, JournalError, MarkName, RecoveryCheck, RecoveryReport};
 use gapless_wire::{Frame, FrameError};
 
-/// 100 committed frames and 20 after the mark, in one segment.
+/// Writes 100 committed frames and 20 after the mark, in one segment.
 fn journal_with_tail(directory: &Path) -> PathBuf {
     let mut options = options(directory);
     options.segment_length_bytes = 1 << 20;
@@ -21,7 +21,7 @@ fn journal_with_tail(directory: &Path) -> PathBuf {
     segments(directory).remove(0)
 }
 
-/// 1,000 committed frames in several segments.
+/// Writes 1,000 committed frames in several segments.
 fn journal_of_segments(directory: &Path) -> Vec<PathBuf> {
     let (mut journal, _) = Journal::open(options(directory)).unwrap();
     append(&mut journal, 1000, 10, 0);
@@ -42,7 +42,7 @@ fn open(directory: &Path, boot_number: u128) -> Result<(Journal, RecoveryReport)
     Journal::open(options)
 }
 
-/// Opening and reading both fail at exactly this place.
+/// Asserts that opening and reading both fail at exactly this place.
 fn assert_corrupt(
     directory: &Path,
     boot_number: u128,
@@ -64,10 +64,10 @@ fn assert_corrupt(
     faults[0]
 }
 
-/// Opening cuts at exactly this place and keeps everything before it.
+/// Asserts that opening truncates at exactly this place and keeps everything before it.
 fn assert_cut(directory: &Path, boot_number: u128, segment: &Path, position: u64, sequence: u64) -> Cut {
     let (journal, report) = open(directory, boot_number).unwrap();
-    let cut = report.cut.expect("something is cut");
+    let cut = report.cut.expect("damaged bytes are removed");
     assert_eq!((cut.segment.as_path(), cut.position, cut.sequence), (segment, position, sequence));
     assert_eq!(report.last_sequence, sequence - 1);
     assert_eq!(journal.last_sequence(), sequence - 1);
@@ -78,7 +78,7 @@ fn assert_cut(directory: &Path, boot_number: u128, segment: &Path, position: u64
 
 type IsExpected = fn(FrameFault) -> bool;
 
-/// Where in the frame of `sequence` a bit is flipped, and the expected finding.
+/// Returns positions for a bit flip in the frame of `sequence`, each with the expected finding.
 fn places(segment: &Path, sequence: u64) -> [(u64, IsExpected); 4] {
     let (position, _) = find_frame(segment, sequence);
     [
@@ -90,7 +90,7 @@ fn places(segment: &Path, sequence: u64) -> [(u64, IsExpected); 4] {
 }
 
 #[test]
-fn a_flipped_bit_below_the_journaled_mark_stops() {
+fn vouched_bit_flip_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let segment = journal_with_tail(directory.path());
     for sequence in [1, 37, 100] {
@@ -107,7 +107,7 @@ fn a_flipped_bit_below_the_journaled_mark_stops() {
 }
 
 #[test]
-fn padding_that_is_not_zero_below_the_journaled_mark_stops() {
+fn vouched_padding_damage_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let segment = journal_with_tail(directory.path());
     let sequence = (1..100).find(|&s| payload(s, 0).len() % 8 == 3).unwrap();
@@ -118,7 +118,7 @@ fn padding_that_is_not_zero_below_the_journaled_mark_stops() {
 }
 
 #[test]
-fn a_zeroed_page_below_the_journaled_mark_stops() {
+fn vouched_zeroed_page_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let segment = journal_with_tail(directory.path());
     let (position, _) = find_frame(&segment, 60);
@@ -135,7 +135,7 @@ fn a_zeroed_page_below_the_journaled_mark_stops() {
 }
 
 #[test]
-fn a_file_cut_below_the_journaled_mark_stops() {
+fn file_cut_below_mark_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let segment = journal_with_tail(directory.path());
     let (position, _) = find_frame(&segment, 70);
@@ -150,7 +150,7 @@ fn a_file_cut_below_the_journaled_mark_stops() {
 }
 
 #[test]
-fn damage_behind_the_journaled_mark_is_cut_and_reported() {
+fn damage_after_mark_is_reported() {
     for (sequence, kind) in [(101, 0), (101, 1), (105, 2), (120, 0), (110, 3)] {
         let directory = tempfile::tempdir().unwrap();
         let segment = journal_with_tail(directory.path());
@@ -162,12 +162,12 @@ fn damage_behind_the_journaled_mark_is_cut_and_reported() {
         assert_eq!(cut.frames, 120 - sequence);
         assert!(cut.bytes > 0 && cut.to_string().contains("cut"), "{cut}");
         let (_journal, report) = open(directory.path(), 1).unwrap();
-        assert!(report.cut.is_none(), "nothing is left to cut: {:?}", report.cut);
+        assert!(report.cut.is_none(), "a second start removes nothing: {:?}", report.cut);
     }
 }
 
 #[test]
-fn whole_frames_behind_the_journaled_mark_are_kept() {
+fn intact_frames_after_mark_are_kept() {
     let directory = tempfile::tempdir().unwrap();
     journal_with_tail(directory.path());
     let (_journal, report) = open(directory.path(), 1).unwrap();
@@ -177,7 +177,7 @@ fn whole_frames_behind_the_journaled_mark_are_kept() {
 }
 
 #[test]
-fn a_file_cut_behind_the_journaled_mark_is_made_whole_again() {
+fn file_cut_after_mark_is_extended() {
     let directory = tempfile::tempdir().unwrap();
     let segment = journal_with_tail(directory.path());
     let (position, _) = find_frame(&segment, 111);
@@ -190,12 +190,12 @@ fn a_file_cut_behind_the_journaled_mark_is_made_whole_again() {
 }
 
 #[test]
-fn what_was_cut_never_comes_back() {
+fn removed_frames_never_reappear() {
     for boot_number in [1, 2] {
         let directory = tempfile::tempdir().unwrap();
         let segment = journal_with_tail(directory.path());
-        // The frames after the damaged one stay intact; new ones of the same lengths, with other contents, end exactly
-        // where an old one begins.
+        // The frames after the damaged one stay intact. The new frames have the same lengths and other contents, and
+        // end exactly where an old one begins.
         let (position, _) = find_frame(&segment, 101);
         flip(&segment, position + 64, 1);
         let mut options = options(directory.path());
@@ -217,7 +217,7 @@ fn what_was_cut_never_comes_back() {
 }
 
 #[test]
-fn on_another_boot_the_synced_mark_decides() {
+fn synced_mark_decides_after_reboot() {
     for (sequence, is_covered) in [(1, true), (50, true), (51, false), (100, false)] {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
@@ -242,7 +242,7 @@ fn on_another_boot_the_synced_mark_decides() {
 }
 
 #[test]
-fn a_cut_in_an_older_segment_takes_the_newer_ones_with_it() {
+fn damage_removes_later_segments() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 300, 10, 0);
@@ -254,7 +254,7 @@ fn a_cut_in_an_older_segment_takes_the_newer_ones_with_it() {
     let first_of = |path: &PathBuf| -> u64 {
         path.file_stem().unwrap().to_str().unwrap().trim_start_matches("prepared-").parse().unwrap()
     };
-    // The second newest with its final name is beyond what was synced.
+    // The second newest segment with its final name was not synced.
     let settled: Vec<&PathBuf> = found.iter().filter(|path| !path.to_string_lossy().contains("prepared")).collect();
     let victim = settled[settled.len() - 2];
     let first = first_of(victim);
@@ -267,7 +267,7 @@ fn a_cut_in_an_older_segment_takes_the_newer_ones_with_it() {
     assert_eq!((cut.position, cut.sequence), (position, first + 5));
     assert_eq!(report.last_sequence, first + 4);
     assert!(report.removed.is_empty() && cut.frames > 100, "{cut}");
-    // Nothing of it is gone: whole segments bear another name, and the bytes of the one that stays are in a file.
+    // No byte is lost: whole segments are renamed, and the bytes of the remaining one are in a file.
     assert_eq!(cut.kept.len(), found.iter().filter(|path| *path > victim).count() + 1);
     let (bad, length) = (std::fs::read(&cut.kept[0]).unwrap(), 64);
     assert_eq!(bad.len() as u64, end_before);
@@ -277,7 +277,7 @@ fn a_cut_in_an_older_segment_takes_the_newer_ones_with_it() {
 }
 
 #[test]
-fn an_orderly_end_is_vouched_for_on_any_boot_and_in_a_copy() {
+fn clean_close_is_vouched_for_anywhere() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 1000, 10, 0);
@@ -294,7 +294,7 @@ fn an_orderly_end_is_vouched_for_on_any_boot_and_in_a_copy() {
 }
 
 #[test]
-fn a_sealed_segment_that_opening_does_not_read_is_checked_by_replay_and_on_request() {
+fn replay_checks_unread_segments() {
     let directory = tempfile::tempdir().unwrap();
     let found = journal_of_segments(directory.path());
     let (position, _) = find_frame(&found[1], 301);
@@ -310,7 +310,7 @@ fn a_sealed_segment_that_opening_does_not_read_is_checked_by_replay_and_on_reque
 }
 
 #[test]
-fn a_damaged_header_names_its_segment() {
+fn damaged_header_names_its_segment() {
     let directory = tempfile::tempdir().unwrap();
     let found = journal_of_segments(directory.path());
     let original = std::fs::read(&found[1]).unwrap()[..4096].to_vec();
@@ -348,7 +348,7 @@ fn a_damaged_header_names_its_segment() {
 }
 
 #[test]
-fn damaged_marks_stop_where_they_are_needed() {
+fn needed_damaged_mark_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     journal_of_segments(directory.path());
     let newest = segments(directory.path()).into_iter().max_by_key(|path| {
@@ -372,7 +372,7 @@ fn damaged_marks_stop_where_they_are_needed() {
 }
 
 #[test]
-fn one_torn_slot_of_the_journaled_mark_loses_nothing() {
+fn torn_mark_slot_loses_nothing() {
     for slot in [0, 32] {
         let directory = tempfile::tempdir().unwrap();
         let segment = journal_with_tail(directory.path());
@@ -384,10 +384,10 @@ fn one_torn_slot_of_the_journaled_mark_loses_nothing() {
 }
 
 #[test]
-fn a_mark_that_does_not_meet_a_frame_stops() {
+fn misplaced_mark_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let segment = journal_with_tail(directory.path());
-    // A mark with a right checksum and a wrong position, as a misdirected write would leave it.
+    // A mark with a valid checksum and a wrong position, as after a misdirected write.
     let (position, _) = find_frame(&segment, 100);
     set_mark(&segment, d::JOURNALED_MARK_OFFSET, position, 100);
     let refused = open(directory.path(), 1).unwrap_err();
@@ -395,7 +395,7 @@ fn a_mark_that_does_not_meet_a_frame_stops() {
 }
 
 #[test]
-fn a_missing_segment_is_a_gap() {
+fn missing_segment_is_a_gap() {
     let directory = tempfile::tempdir().unwrap();
     let found = journal_of_segments(directory.path());
     let set_apart = directory.path().join("aside");
@@ -415,10 +415,10 @@ fn a_missing_segment_is_a_gap() {
 }
 
 #[test]
-fn a_missing_segment_behind_one_that_was_left_unsealed_is_a_gap() {
+fn gap_after_unsealed_segment_is_found() {
     let directory = tempfile::tempdir().unwrap();
     let found = journal_of_segments(directory.path());
-    // As a writer leaves it that dies while it rolls.
+    // As after a crash during a roll.
     let (position, last_sequence) = mark_of(&found[0], d::JOURNALED_MARK_OFFSET);
     assert_ne!(position & d::SEALED_BIT, 0);
     set_mark(&found[0], d::JOURNALED_MARK_OFFSET, position & !d::SEALED_BIT, last_sequence);
@@ -437,7 +437,7 @@ fn a_missing_segment_behind_one_that_was_left_unsealed_is_a_gap() {
 }
 
 #[test]
-fn a_missing_newest_segment_is_noticed_on_the_same_boot() {
+fn missing_newest_segment_is_detected() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 1000, 10, 0);
@@ -454,7 +454,7 @@ fn a_missing_newest_segment_is_noticed_on_the_same_boot() {
 }
 
 #[test]
-fn a_duplicated_or_renamed_segment_is_refused() {
+fn copied_or_renamed_segment_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let found = journal_of_segments(directory.path());
     let other_name = directory.path().join(d::segment_name(77));
@@ -470,7 +470,7 @@ fn a_duplicated_or_renamed_segment_is_refused() {
 }
 
 #[test]
-fn a_segment_of_another_journal_is_refused() {
+fn foreign_segment_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     journal_of_segments(directory.path());
     let mut foreign = options(directory.path());
@@ -491,7 +491,7 @@ fn a_segment_of_another_journal_is_refused() {
 }
 
 #[test]
-fn a_destroyed_index_costs_time_and_nothing_else() {
+fn destroyed_index_is_rebuilt() {
     let directory = tempfile::tempdir().unwrap();
     let found = journal_of_segments(directory.path());
     for (i, segment) in found.iter().enumerate() {
@@ -510,7 +510,7 @@ fn a_destroyed_index_costs_time_and_nothing_else() {
 }
 
 #[test]
-fn a_segment_that_was_never_used_is_removed() {
+fn unused_segment_is_removed() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 200, 10, 0);

@@ -1,5 +1,5 @@
-//! A journal knows its contents: segments that are missing, or that were written in another history, are refused before
-//! anything is changed, and the points that a file beside the journal records of it must be so.
+//! A journal knows its contents. Missing segments, and segments of another history, are refused before anything is
+//! changed. The points recorded by files next to the journal must match.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use gapless_journal::descriptor as d;
 use gapless_journal::inspect::{self, Verdict};
 use gapless_journal::{FilePoint, Journal, JournalError, MarkName, PointFault, RecoveryReport, Restore, Retention};
 
-/// Three segments and more, every frame of them on the device, and the writer killed.
+/// Writes at least three segments, all synced, then kills the writer.
 fn synced_segments(directory: &Path) -> Vec<PathBuf> {
     let (mut journal, _) = Journal::open(options(directory)).unwrap();
     for _ in 0..10 {
@@ -33,7 +33,7 @@ fn problems(directory: &Path, boot_number: u128, points: &[FilePoint]) -> (Verdi
     (report.verdict(), report.problems)
 }
 
-/// Every file of a directory with its bytes.
+/// Returns every file of a directory with its bytes.
 fn content(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files: Vec<_> = std::fs::read_dir(directory)
         .unwrap()
@@ -45,16 +45,16 @@ fn content(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     files
 }
 
-/// Opening is refused and changes nothing; the error.
+/// Asserts that opening is refused and changes nothing; returns the error.
 fn refused(directory: &Path, boot_number: u128, points: &[FilePoint]) -> JournalError {
     let before = content(directory);
-    let error = open(directory, boot_number, points).expect_err("it is not what it was");
+    let error = open(directory, boot_number, points).expect_err("a changed journal is refused");
     assert!(content(directory) == before, "a refused start has changed something: {error}");
     error
 }
 
 #[test]
-fn the_newest_segment_is_missed_on_any_boot() {
+fn missing_newest_segment_is_detected() {
     for boot_number in [1, 2] {
         let directory = tempfile::tempdir().unwrap();
         let found = synced_segments(directory.path());
@@ -69,7 +69,7 @@ fn the_newest_segment_is_missed_on_any_boot() {
                 assert_eq!(report.verdict(), Verdict::Damaged);
                 report.problems
             }
-            // The mark that is good on this boot has gone with the segment.
+            // The mark that is good on this boot was in the removed segment.
             Err(error) => vec![error],
         };
         assert!(found.iter().any(|problem| matches!(problem, JournalError::NewestMissing { .. })), "{found:?}");
@@ -77,7 +77,7 @@ fn the_newest_segment_is_missed_on_any_boot() {
 }
 
 #[test]
-fn the_oldest_segment_is_missed_unless_retention_has_deleted_it() {
+fn missing_oldest_segment_is_detected() {
     let directory = tempfile::tempdir().unwrap();
     let found = synced_segments(directory.path());
     std::fs::remove_file(&found[0]).unwrap();
@@ -103,7 +103,7 @@ fn the_oldest_segment_is_missed_unless_retention_has_deleted_it() {
 }
 
 #[test]
-fn a_journal_without_segments_is_no_new_one() {
+fn lost_segments_make_no_new_journal() {
     let directory = tempfile::tempdir().unwrap();
     for segment in synced_segments(directory.path()) {
         std::fs::remove_file(segment).unwrap();
@@ -115,13 +115,13 @@ fn a_journal_without_segments_is_no_new_one() {
 }
 
 #[test]
-fn a_segment_of_another_history_of_the_same_journal_is_refused() {
+fn segment_of_other_history_is_refused() {
     for boot_number in [1, 2] {
         let [one, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let (mut journal, _) = Journal::open(options(one.path())).unwrap();
         append(&mut journal, 100, 10, 0);
         journal.close().unwrap();
-        // From here on there are two, with the same sequences and lengths.
+        // From here on there are two histories with equal sequences and lengths.
         for (path, bytes) in content(one.path()) {
             std::fs::write(other.path().join(path.file_name().unwrap()), bytes).unwrap();
         }
@@ -153,7 +153,7 @@ fn a_segment_of_another_history_of_the_same_journal_is_refused() {
 }
 
 #[test]
-fn a_history_that_is_gone_is_made_anew_and_one_that_is_damaged_or_foreign_is_refused() {
+fn only_a_missing_history_is_rebuilt() {
     let directory = tempfile::tempdir().unwrap();
     synced_segments(directory.path());
     let path = directory.path().join(d::HISTORY_NAME);
@@ -173,7 +173,7 @@ fn a_history_that_is_gone_is_made_anew_and_one_that_is_damaged_or_foreign_is_ref
 }
 
 #[test]
-fn what_files_beside_the_journal_say_must_be_so() {
+fn points_of_other_files_must_match() {
     let directory = tempfile::tempdir().unwrap();
     let found = synced_segments(directory.path());
     let reader = gapless_journal::JournalReader::open(directory.path()).unwrap();
@@ -198,7 +198,7 @@ fn what_files_beside_the_journal_say_must_be_so() {
     let unreadable = FilePoint { identity: None, timestamp_ns: None, ..point(1001, 0) };
     assert!(matches!(fault(unreadable), PointFault::Ahead { .. }));
 
-    // A cut that another file speaks against is not made: the synced mark lags by one group.
+    // A frame named by another file is never removed: the synced mark lags by one group.
     let sound = [point(1000, 1000), point(1, 1), point(0, 0)];
     assert_eq!(problems(directory.path(), 2, &sound).0, Verdict::Whole);
     let newest = found.last().unwrap();
@@ -226,7 +226,7 @@ fn what_files_beside_the_journal_say_must_be_so() {
 }
 
 #[test]
-fn a_point_just_before_the_first_frame_is_known_too() {
+fn point_before_first_frame_is_checked() {
     let directory = tempfile::tempdir().unwrap();
     synced_segments(directory.path());
     let mut retaining = options(directory.path());
@@ -249,7 +249,7 @@ fn a_point_just_before_the_first_frame_is_known_too() {
 }
 
 #[test]
-fn the_end_of_a_journal_is_judged_by_who_vouches_for_it() {
+fn verdict_depends_on_the_marks() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 10, 10, 0);
@@ -265,7 +265,7 @@ fn the_end_of_a_journal_is_judged_by_who_vouches_for_it() {
 }
 
 #[test]
-fn what_was_cut_counts_for_retention_and_stays() {
+fn removed_bytes_count_for_retention() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 10, 10, 0);
@@ -277,7 +277,7 @@ fn what_was_cut_counts_for_retention_and_stays() {
     flip(&found[0], position + 1, 1);
     let mut options = options(directory.path());
     options.environment = boot(2);
-    // Room for the cut bytes and two segments more.
+    // Space for the removed bytes and two more segments.
     options.retention =
         Retention { bytes_max: Some(found.len() as u64 * SEGMENT_LENGTH + 2 * SEGMENT_LENGTH), age_max_ns: None };
     let (mut journal, report) = Journal::open(options).unwrap();
@@ -294,10 +294,10 @@ fn what_was_cut_counts_for_retention_and_stays() {
 }
 
 #[test]
-fn a_restore_makes_a_new_incarnation_and_goes_on_where_it_was_interrupted() {
+fn interrupted_restore_continues() {
     let directory = tempfile::tempdir().unwrap();
     let found = synced_segments(directory.path());
-    // An older copy of the journal, beside a history that has seen more.
+    // An older copy of the journal, next to a newer history.
     std::fs::remove_file(found.last().unwrap()).unwrap();
     let last = found[found.len() - 2].clone();
     let mut restore = match Restore::begin(directory.path()) {
@@ -311,7 +311,7 @@ fn a_restore_makes_a_new_incarnation_and_goes_on_where_it_was_interrupted() {
     let error = refused(directory.path(), 1, &[]);
     assert!(matches!(error, JournalError::RestoreUnfinished { .. }), "{error}");
     let mut restore = Restore::begin(directory.path()).unwrap();
-    assert_eq!(restore.incarnations(), (before, after), "it goes on, and does not begin another");
+    assert_eq!(restore.incarnations(), (before, after), "the restore continues with the same incarnation");
     assert!(matches!(Restore::begin(directory.path()), Err(JournalError::Locked { .. })));
     restore.apply().unwrap();
     let last_sequence = restore.last_sequence();
@@ -320,14 +320,14 @@ fn a_restore_makes_a_new_incarnation_and_goes_on_where_it_was_interrupted() {
     options.environment = boot(2);
     let (mut journal, report) = Journal::open(options).unwrap();
     assert_eq!((journal.incarnation(), report.last_sequence), (after, last_sequence));
-    assert_eq!(report.good_mark, (MarkName::Synced, last_sequence), "all that was read is vouched for");
+    assert_eq!(report.good_mark, (MarkName::Synced, last_sequence), "everything read is vouched for");
     append(&mut journal, 500, 10, 0);
     journal.close().unwrap();
     assert_holds(directory.path(), boot(2), 1, last_sequence + 500, 0);
 }
 
 #[test]
-fn a_foreign_segment_is_named_wherever_it_stands_and_the_journal_s_own_identity_with_it() {
+fn foreign_segment_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 1000, 10, 0);

@@ -1,5 +1,5 @@
-//! The promises of the journal: one program, with a module for each promise, because linking a program for each costs
-//! more than running them all.
+//! Promises of the journal: one program with a module per promise, because linking a program for each takes longer than
+//! running them all.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

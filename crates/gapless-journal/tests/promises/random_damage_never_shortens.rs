@@ -1,5 +1,5 @@
-//! Random damage and random bytes: never a panic, never a log that is shorter than the part that the good mark vouches
-//! for, never a frame that was not appended.
+//! Random damage and random bytes: never a panic, never a log shorter than the part that the good mark vouches for,
+//! never a frame that was not appended.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -26,7 +26,7 @@ fn damage() -> impl Strategy<Value = Damage> {
     ]
 }
 
-/// `place` says where, in parts of a whole.
+/// Applies the damage at the relative position `place`, from 0 to 1.
 fn make(damage: &Damage, path: &Path, place: f64) {
     let length = std::fs::metadata(path).unwrap().len();
     let position = ((length - 1) as f64 * place) as u64;
@@ -44,7 +44,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: gapless_testkit::random::rounds(150, 15) as u32, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_the_good_mark_vouches_for_is_there_or_an_error_says_why(
+    fn vouched_frames_exist_or_error(
         counts in (1u64..500, 0u64..500, 0u64..30),
         damage in damage(),
         place in (0.0f64..1.0, prop_oneof![0.0f64..1.0, 0.0f64..0.15]),
@@ -74,7 +74,7 @@ proptest! {
             }
             Ok(())
         };
-        // Without the lock first, because opening changes what it may.
+        // First without the lock, because opening may change the files.
         if let Ok(frames) = read_all(directory.path(), environment.clone(), 1) {
             check(&frames)?;
         }
@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_are_refused_or_left_alone(
+    fn random_bytes_are_refused_or_ignored(
         files in proptest::collection::vec((any::<bool>(), 0u64..5, proptest::collection::vec(any::<u8>(), 0..9000)), 1..4),
     ) {
         let directory = tempfile::tempdir().unwrap();
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn a_right_header_before_random_bytes_is_no_danger(
+    fn valid_header_with_garbage_is_safe(
         first in any::<u64>(),
         marks in proptest::collection::vec((any::<u64>(), any::<u64>(), any::<u64>()), 10),
         near in any::<bool>(),

@@ -1,5 +1,5 @@
-//! Records of consensus: appended, kept through restarts and rolls, passed over by every replay, cut with the frames
-//! that they follow, kept by retention, and on the device when a sync says so.
+//! Consensus records: kept over restarts and rolls, skipped by every replay, truncated with the frames that they
+//! follow, kept by retention, and on the device after a sync.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -21,7 +21,7 @@ fn reopen(journal: Journal, options: &JournalOptions) -> Journal {
 }
 
 #[test]
-fn records_come_back_in_their_places_after_restarts() {
+fn records_survive_restarts_in_order() {
     for (flush, marks) in WAYS {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
@@ -32,7 +32,7 @@ fn records_come_back_in_their_places_after_restarts() {
             journal.append_record(&record_payload(number)).unwrap();
             expected.push(record(journal.last_sequence(), false, record_payload(number)));
             if number % 3 == 0 {
-                // Nothing but records since the last commit.
+                // Only records since the last commit.
                 assert_eq!(journal.commit().unwrap(), journal.last_sequence());
                 assert_eq!(read_records(directory.path(), boot(1)).unwrap(), expected);
             }
@@ -52,7 +52,7 @@ fn records_come_back_in_their_places_after_restarts() {
 }
 
 #[test]
-fn a_record_that_is_not_committed_is_not_read() {
+fn uncommitted_record_is_not_read() {
     for (flush, marks) in WAYS {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
@@ -67,7 +67,7 @@ fn a_record_that_is_not_committed_is_not_read() {
 }
 
 #[test]
-fn records_begin_segments_and_end_them() {
+fn records_begin_and_end_segments() {
     for (flush, marks) in WAYS {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
@@ -121,7 +121,7 @@ fn records_begin_segments_and_end_them() {
     }
 }
 
-/// Where the frames and records of a segment end.
+/// Returns the end of a segment's frames and records.
 fn end_of_all(path: &Path) -> u64 {
     let bytes = std::fs::read(path).unwrap();
     let mut position = d::frames_offset(SEGMENT_LENGTH) as usize;
@@ -132,7 +132,7 @@ fn end_of_all(path: &Path) -> u64 {
 }
 
 #[test]
-fn opening_reads_no_older_segment_that_begins_with_a_checkpoint() {
+fn opening_skips_older_segments() {
     let directory = tempfile::tempdir().unwrap();
     let options = options(directory.path());
     let (mut journal, _) = Journal::open(options.clone()).unwrap();
@@ -152,7 +152,7 @@ fn opening_reads_no_older_segment_that_begins_with_a_checkpoint() {
 }
 
 #[test]
-fn a_replay_steps_back_over_records() {
+fn replay_steps_back_over_records() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 5, 5, 0);
@@ -160,7 +160,7 @@ fn a_replay_steps_back_over_records() {
     append(&mut journal, 5, 5, 0);
     let mut replay = JournalReader::open_in(directory.path(), boot(1)).unwrap().replay(5).unwrap();
     let length = replay.next_frame().unwrap().unwrap().length();
-    assert!(replay.has_next().unwrap(), "behind the record");
+    assert!(replay.has_next().unwrap(), "after the record");
     replay.step_back(length);
     for expected in 5..=10 {
         assert_eq!(replay.next_frame().unwrap().unwrap().sequence(), expected);
@@ -169,7 +169,7 @@ fn a_replay_steps_back_over_records() {
     let mut replay = JournalReader::open_in(directory.path(), boot(1)).unwrap().replay(1).unwrap();
     let mut frames = 0;
     while let Some(batch) = replay.next_batch().unwrap() {
-        // Its bytes are frames alone, which is what an archive copies.
+        // The batch has frames only, as needed by the archive.
         for frame in batch {
             frames += 1;
             assert_eq!(frame.sequence(), frames);
@@ -179,7 +179,7 @@ fn a_replay_steps_back_over_records() {
 }
 
 #[test]
-fn a_reader_that_waits_is_not_disturbed_when_only_records_are_cut() {
+fn reader_survives_record_truncation() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 5, 5, 0);
@@ -198,7 +198,7 @@ fn a_reader_that_waits_is_not_disturbed_when_only_records_are_cut() {
 }
 
 #[test]
-fn truncation_takes_records_with_it() {
+fn truncation_removes_later_records() {
     for (flush, marks) in WAYS {
         for reopens in [false, true] {
             let directory = tempfile::tempdir().unwrap();
@@ -220,7 +220,7 @@ fn truncation_takes_records_with_it() {
             if reopens {
                 journal = reopen(journal, &options);
             }
-            // No frame goes, only the records after the last.
+            // Only the records after the last frame are removed, no frame.
             journal.set_released(11);
             journal.truncate_after(11).unwrap();
             is(&journal, &[(0, true, b"first"), (10, false, b"behind 10")]);
@@ -252,7 +252,7 @@ fn truncation_takes_records_with_it() {
 }
 
 #[test]
-fn a_segment_of_records_alone_goes_with_them() {
+fn truncation_removes_record_segment() {
     for reopens in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let options = options(directory.path());
@@ -278,7 +278,7 @@ fn a_segment_of_records_alone_goes_with_them() {
 }
 
 #[test]
-fn truncation_of_a_journal_without_records_behind_the_last_frame_does_nothing() {
+fn truncation_without_records_is_no_op() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     journal.append_record(b"before").unwrap();
@@ -289,7 +289,7 @@ fn truncation_of_a_journal_without_records_behind_the_last_frame_does_nothing() 
 }
 
 #[test]
-fn retention_keeps_the_newest_checkpoint() {
+fn retention_keeps_newest_checkpoint() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
     options.retention.bytes_max = Some(SEGMENT_LENGTH);
@@ -301,7 +301,7 @@ fn retention_keeps_the_newest_checkpoint() {
     assert_eq!(journal.first_sequence(), 1, "records without a checkpoint are all needed");
     journal.append_checkpoint(b"everything").unwrap();
     work_off(&journal);
-    assert_eq!(journal.first_sequence(), 1, "it is not committed");
+    assert_eq!(journal.first_sequence(), 1, "the checkpoint is not committed");
     journal.commit().unwrap();
     let at = journal.last_sequence();
     append(&mut journal, 1000, 10, 0);
@@ -309,7 +309,7 @@ fn retention_keeps_the_newest_checkpoint() {
         journal.set_snapshot_sequence(u64::MAX / 4);
         work_off(&journal);
         let first = journal.first_sequence();
-        assert!(first > 1 && first <= at + 1, "the segment with the checkpoint behind {at} stays: {first}");
+        assert!(first > 1 && first <= at + 1, "the segment with the checkpoint after {at} stays: {first}");
         assert_eq!(read_records(directory.path(), boot(1)).unwrap(), [record(at, true, b"everything".to_vec())]);
         journal = reopen(journal, &options);
     }
@@ -320,14 +320,14 @@ fn retention_keeps_the_newest_checkpoint() {
     assert!(journal.first_sequence() > at + 1);
     let expected = [record(journal.last_sequence(), true, b"everything again".to_vec())];
     assert_eq!(read_records(directory.path(), boot(1)).unwrap(), expected);
-    // It was put on the device before what it stands for was deleted.
+    // Synced before the records that it replaces were deleted.
     drop(journal);
     let last_record = segments(directory.path()).iter().flat_map(|path| find_records(path)).next_back().unwrap();
     assert_eq!(last_record.2, b"everything again");
 }
 
 #[test]
-fn retention_does_not_rely_on_a_checkpoint_that_may_be_cut() {
+fn retention_needs_a_safe_checkpoint() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
     options.retention.bytes_max = Some(SEGMENT_LENGTH);
@@ -354,7 +354,7 @@ fn retention_does_not_rely_on_a_checkpoint_that_may_be_cut() {
 }
 
 #[test]
-fn a_sync_covers_records_that_no_frame_follows() {
+fn sync_covers_trailing_records() {
     for (flush, marks) in WAYS {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
@@ -364,7 +364,7 @@ fn a_sync_covers_records_that_no_frame_follows() {
         assert_eq!(journal.sync().unwrap(), 10);
         journal.append_record(b"vote").unwrap();
         assert_eq!(journal.sync().unwrap(), 10);
-        // On another boot the synced mark alone is good, and it vouches for the record.
+        // On another boot only the synced mark is good, and it vouches for the record.
         drop(journal);
         let path = segments(directory.path()).remove(0);
         let (position, _, payload) = find_records(&path).pop().unwrap();
@@ -385,7 +385,7 @@ fn a_sync_covers_records_that_no_frame_follows() {
 }
 
 #[test]
-fn a_record_that_was_not_synced_is_cut_where_it_is_torn() {
+fn torn_unsynced_record_is_removed() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 10, 10, 0);
@@ -413,7 +413,7 @@ fn a_record_that_was_not_synced_is_cut_where_it_is_torn() {
 }
 
 #[test]
-fn a_record_lost_at_the_end_of_a_sealed_segment_ends_the_journal_there() {
+fn lost_trailing_record_ends_journal() {
     for is_synced in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
@@ -431,9 +431,9 @@ fn a_record_lost_at_the_end_of_a_sealed_segment_ends_the_journal_there() {
         drop(journal);
         let path = segments(directory.path()).remove(0);
         let (position, length, _) = find_records(&path).pop().unwrap();
-        // The device has the header of the segment, and not its last page.
+        // The device has the segment's header but not its last page.
         overwrite(&path, position, &vec![0; length as usize]);
-        // Else opening leaves a sealed segment that is vouched for unread.
+        // Otherwise opening skips a vouched sealed segment.
         (options.environment, options.check) = (boot(2), RecoveryCheck::All);
         let read = read_all(directory.path(), boot(2), 1);
         let opened = Journal::open(options);
@@ -452,7 +452,7 @@ fn a_record_lost_at_the_end_of_a_sealed_segment_ends_the_journal_there() {
 }
 
 #[test]
-fn what_a_killed_process_left_unsynced_is_synced_by_the_next() {
+fn next_process_syncs_leftover_records() {
     let directory = tempfile::tempdir().unwrap();
     let options = options(directory.path());
     let (mut journal, _) = Journal::open(options.clone()).unwrap();
@@ -466,13 +466,13 @@ fn what_a_killed_process_left_unsynced_is_synced_by_the_next() {
     let path = segments(directory.path()).remove(0);
     let (position, ..) = find_records(&path)[0];
     flip(&path, position + 70, 1);
-    // The mark says that it was on the device.
+    // The mark shows that it was on the device.
     let refused = read_records(directory.path(), boot(2)).unwrap_err();
     assert!(matches!(refused, JournalError::Corrupt { .. }), "{refused}");
 }
 
 #[test]
-fn limits_are_refused_before_anything_is_done() {
+fn refused_record_changes_nothing() {
     for (flush, marks) in WAYS {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
@@ -494,7 +494,7 @@ fn limits_are_refused_before_anything_is_done() {
         journal.commit().unwrap();
         journal = reopen(journal, &options);
         assert!(journal.append_record(&[0; FRAME_LENGTH_MAX / 2]).is_err());
-        // A frame still finds its place, and then records do.
+        // A frame still fits, and afterwards records do.
         append(&mut journal, 1, 1, 0);
         journal.append_record(&longest).unwrap();
         append(&mut journal, 100, 100, 0);
@@ -505,7 +505,7 @@ fn limits_are_refused_before_anything_is_done() {
 }
 
 #[test]
-fn a_journal_without_records_has_no_trace_of_them() {
+fn records_mark_may_stay_unused() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 1000, 10, 0);
@@ -529,7 +529,7 @@ fn a_journal_without_records_has_no_trace_of_them() {
 }
 
 #[test]
-fn the_newest_checkpoint_of_each_segment_is_found() {
+fn newest_checkpoints_are_found() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     let mut newest = std::collections::BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Retention deletes exactly what its limits and the snapshot let go, and nothing before what stands for it is on the
-//! device.
+//! Retention deletes exactly the segments allowed by its limits and the snapshot, and only after the checkpoint that
+//! replaces their records is on the device.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::support::*;
@@ -11,7 +11,7 @@ fn begun(journal: &Journal, count: u64) -> bool {
     journal.segments_begun() >= count
 }
 
-/// The segment for which a refused sync was asked.
+/// Returns the segment of a refused sync.
 #[track_caller]
 fn refused_for(refused: JournalError) -> PathBuf {
     match refused {
@@ -25,7 +25,7 @@ fn newest_first_sequence(directory: &Path) -> u64 {
 }
 
 #[test]
-fn a_journal_as_long_as_its_limit_keeps_everything() {
+fn journal_at_its_limit_keeps_all() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
     options.retention.bytes_max = Some(4 * SEGMENT_LENGTH);
@@ -42,7 +42,7 @@ fn a_journal_as_long_as_its_limit_keeps_everything() {
 }
 
 #[test]
-fn a_segment_goes_once_the_snapshot_holds_its_last_frame() {
+fn snapshot_of_last_frame_frees_segment() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
     options.retention.bytes_max = Some(0);
@@ -58,7 +58,7 @@ fn a_segment_goes_once_the_snapshot_holds_its_last_frame() {
 }
 
 #[test]
-fn a_checkpoint_is_on_the_device_before_what_it_stands_for_goes() {
+fn checkpoint_is_synced_before_deletion() {
     for is_sealed in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let disk = Arc::new(Refusing::default());
@@ -85,12 +85,12 @@ fn a_checkpoint_is_on_the_device_before_what_it_stands_for_goes() {
             }
         };
         assert_eq!(refused_for(refused), holder);
-        assert_eq!(first_of(&segments(directory.path())[0]), 1, "nothing is gone");
+        assert_eq!(first_of(&segments(directory.path())[0]), 1, "no segment is deleted");
     }
 }
 
 #[test]
-fn what_is_left_behind_a_deleted_segment_is_synced_still() {
+fn segments_after_deleted_are_synced() {
     let directory = tempfile::tempdir().unwrap();
     let disk = Arc::new(Refusing::default());
     let mut options = on(directory.path(), &disk, Flush::Mapped);

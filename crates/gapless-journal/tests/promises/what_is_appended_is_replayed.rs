@@ -1,4 +1,4 @@
-//! Appended frames are replayed: across batches, rolls, reopenings, truncations and both ways of flushing, against a
+//! Appended frames are replayed: across batches, rolls, reopenings, truncations and both flush modes, compared with a
 //! vector as model.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
@@ -7,7 +7,7 @@ use crate::support::*;
 use gapless_journal::{Flush, Journal, JournalError, JournalReader, RecoveryCheck, Zeroing};
 use proptest::prelude::*;
 
-/// Frames and marks, mapped or written.
+/// Flush modes of frames and of marks.
 const WAYS: [(Flush, Flush); 4] = [
     (Flush::Mapped, Flush::Mapped),
     (Flush::Write, Flush::Mapped),
@@ -16,7 +16,7 @@ const WAYS: [(Flush, Flush); 4] = [
 ];
 
 #[test]
-fn frames_survive_rolls_and_a_reopening() {
+fn frames_survive_rolls_and_reopening() {
     for (flush, marks) in WAYS {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
@@ -39,7 +39,7 @@ fn frames_survive_rolls_and_a_reopening() {
 }
 
 #[test]
-fn the_first_segment_is_short_and_each_next_one_is_twice_as_long() {
+fn segments_double_in_length() {
     for zeroing in [Zeroing::None, Zeroing::First, Zeroing::All] {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
@@ -55,7 +55,7 @@ fn the_first_segment_is_short_and_each_next_one_is_twice_as_long() {
         drop(journal);
         let before = lengths();
         assert_eq!(before[..2], [48, 96]);
-        // One that is opened again goes on so.
+        // A reopened journal continues to grow its segments.
         let (mut journal, _) = Journal::open(options).unwrap();
         append(&mut journal, 9_000, 100, 0);
         let grown = lengths();
@@ -65,7 +65,7 @@ fn the_first_segment_is_short_and_each_next_one_is_twice_as_long() {
 }
 
 #[test]
-fn a_batch_longer_than_a_segment_is_split_at_frames() {
+fn long_batch_is_split_at_frames() {
     for (flush, marks) in WAYS {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
@@ -93,7 +93,7 @@ fn replay_begins_at_any_sequence() {
 }
 
 #[test]
-fn a_replay_goes_from_anywhere_to_anywhere() {
+fn replay_seeks_to_any_sequence() {
     let random = &mut gapless_testkit::random::Random::seeded();
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
@@ -113,7 +113,7 @@ fn a_replay_goes_from_anywhere_to_anywhere() {
     replay.go_to(2000, 2000).unwrap();
     assert_eq!(replay.next_frame().unwrap().unwrap().sequence(), 2000);
     assert!(replay.next_frame().unwrap().is_none());
-    // What is written later is there, also in further segments.
+    // Later frames are found, also in later segments.
     append(&mut journal, 2, 1, 0);
     replay.go_to(2001, 2001).unwrap();
     assert_eq!(replay.next_frame().unwrap().unwrap().sequence(), 2001);
@@ -126,14 +126,14 @@ fn a_replay_goes_from_anywhere_to_anywhere() {
 }
 
 #[test]
-fn a_replay_follows_a_live_writer_across_segments() {
+fn replay_follows_a_live_writer() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     let mut replay = JournalReader::open_in(directory.path(), boot(1)).unwrap().replay(1).unwrap();
     let mut expected = 1;
     for round in 1..60 {
         append(&mut journal, round, 5, 0);
-        // Frames that are not committed are not visible.
+        // Uncommitted frames are not visible.
         let first = journal.last_sequence() + 1;
         journal.append(&batch(first, 1, 0), first, first).unwrap();
         while let Some(frame) = replay.next_frame().unwrap() {
@@ -147,7 +147,7 @@ fn a_replay_follows_a_live_writer_across_segments() {
 }
 
 #[test]
-fn batches_hold_the_same_frames_as_single_steps() {
+fn batches_equal_single_frames() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 1000, 50, 0);
@@ -166,7 +166,7 @@ fn batches_hold_the_same_frames_as_single_steps() {
 }
 
 #[test]
-fn a_batch_that_does_not_continue_the_order_changes_nothing() {
+fn out_of_order_batch_changes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 10, 10, 0);
@@ -185,7 +185,7 @@ fn a_batch_that_does_not_continue_the_order_changes_nothing() {
 }
 
 #[test]
-fn a_write_buffer_that_is_not_flushed_is_not_journaled() {
+fn unflushed_buffer_is_not_journaled() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
     options.flush = Flush::Write;
@@ -207,7 +207,7 @@ fn a_write_buffer_that_is_not_flushed_is_not_journaled() {
 }
 
 #[test]
-fn truncation_takes_back_what_is_not_released_and_nothing_else() {
+fn truncation_keeps_released_frames() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 1000, 10, 0);
@@ -222,7 +222,7 @@ fn truncation_takes_back_what_is_not_released_and_nothing_else() {
     drop(journal);
     let (journal, report) = Journal::open(options(directory.path())).unwrap();
     assert_eq!(report.last_sequence, 450);
-    assert!(report.cut.is_none(), "no frame of before comes back: {:?}", report.cut);
+    assert!(report.cut.is_none(), "no truncated frame reappears: {:?}", report.cut);
     let frames = read_all(directory.path(), boot(1), 1).unwrap();
     assert!(frames[..400].iter().all(|(sequence, found)| *found == payload(*sequence, 0)));
     assert!(frames[400..].iter().all(|(sequence, found)| *found == payload(*sequence, 3)));
@@ -230,7 +230,7 @@ fn truncation_takes_back_what_is_not_released_and_nothing_else() {
 }
 
 #[test]
-fn truncation_to_nothing_leaves_an_empty_journal() {
+fn full_truncation_leaves_empty_journal() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
     options.first_sequence = 500;
@@ -247,7 +247,7 @@ fn truncation_to_nothing_leaves_an_empty_journal() {
 }
 
 #[test]
-fn a_reader_behind_which_the_writer_truncates_is_told() {
+fn truncated_reader_gets_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 20, 10, 0);
@@ -281,7 +281,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: gapless_testkit::random::rounds(60, 12) as u32, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_journal_is_the_model(steps in proptest::collection::vec(step(), 1..25)) {
+    fn journal_behaves_like_its_model(steps in proptest::collection::vec(step(), 1..25)) {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
         let mut boots = 1;

@@ -17,7 +17,7 @@ pub const STREAM: u128 = 0x5eed;
 pub const SEGMENT_LENGTH: u64 = 64 * 1024;
 pub const FRAME_LENGTH_MAX: usize = 2048;
 
-/// Small segments, this boot.
+/// Returns options for small segments on boot 1.
 pub fn options(directory: &Path) -> JournalOptions {
     let mut options = JournalOptions::new(directory, STREAM);
     options.segment_length_bytes = SEGMENT_LENGTH;
@@ -26,12 +26,12 @@ pub fn options(directory: &Path) -> JournalOptions {
     options
 }
 
-/// A machine on its `number`-th boot, whose clock stands.
+/// Returns the environment of a machine on its `number`-th boot, whose clock stands still.
 pub fn boot(number: u128) -> Environment {
     Environment { boot_id: Some(BootId(number)), epoch_ns: || 1_000_000_000, disk: None }
 }
 
-/// The payload of a frame follows from its sequence and `salt`.
+/// Returns the payload of a frame, derived from its sequence and `salt`.
 pub fn payload(sequence: u64, salt: u64) -> Vec<u8> {
     let length = (sequence.wrapping_mul(37).wrapping_add(salt * 11) % 300) as usize;
     (0..length).map(|i| (sequence as usize + i * 7 + salt as usize) as u8).collect()
@@ -57,12 +57,12 @@ pub fn batch(first: u64, count: u64, salt: u64) -> Vec<u8> {
     bytes
 }
 
-/// The time stamp of a frame: histories of other salts give a sequence another one.
+/// Returns the time stamp of a frame: it differs between histories with different salts.
 pub fn timestamp_ns(sequence: u64, salt: u64) -> u64 {
     sequence + salt * 1_000_000
 }
 
-/// Appends `count` frames in batches of `size` and commits each.
+/// Appends `count` frames in batches of `size`, and commits each.
 pub fn append(journal: &mut Journal, count: u64, size: u64, salt: u64) {
     let end = journal.last_sequence() + count;
     while journal.last_sequence() < end {
@@ -73,7 +73,7 @@ pub fn append(journal: &mut Journal, count: u64, size: u64, salt: u64) {
     }
 }
 
-/// Everything from `from` on, or the first error.
+/// Reads all frames from `from` on, or returns the first error.
 pub fn read_all(directory: &Path, environment: Environment, from: u64) -> Result<Vec<(u64, Vec<u8>)>, JournalError> {
     let mut replay = JournalReader::open_in(directory, environment)?.replay(from)?;
     let mut frames = Vec::new();
@@ -83,7 +83,7 @@ pub fn read_all(directory: &Path, environment: Environment, from: u64) -> Result
     Ok(frames)
 }
 
-/// Asserts that the journal holds exactly `first..=last`, each with its payload.
+/// Asserts that the journal has exactly `first..=last`, each with its payload.
 pub fn assert_holds(directory: &Path, environment: Environment, first: u64, last: u64, salt: u64) {
     let frames = read_all(directory, environment, first).unwrap();
     assert_eq!(frames.len() as u64, last + 1 - first, "frames from {first} to {last}");
@@ -93,7 +93,7 @@ pub fn assert_holds(directory: &Path, environment: Environment, first: u64, last
     }
 }
 
-/// The segments, oldest first.
+/// Lists the segments, oldest first.
 pub fn segments(directory: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(directory)
         .unwrap()
@@ -104,7 +104,7 @@ pub fn segments(directory: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Where a frame of a segment stands in its file: position and length with padding.
+/// Finds a frame in a segment's file: position, and length with padding.
 pub fn find_frame(segment: &Path, sequence: u64) -> (u64, u64) {
     let bytes = std::fs::read(segment).unwrap();
     let header = gapless_journal::descriptor::FixedHeader::from_bytes(bytes[..128].try_into().unwrap()).unwrap();
@@ -119,7 +119,7 @@ pub fn find_frame(segment: &Path, sequence: u64) -> (u64, u64) {
     panic!("sequence {sequence} is not in {}", segment.display());
 }
 
-/// Where the frames of a segment end in its file.
+/// Returns the end of a segment's frames in its file.
 pub fn end_of_frames(segment: &Path) -> u64 {
     let bytes = std::fs::read(segment).unwrap();
     let header = gapless_journal::descriptor::FixedHeader::from_bytes(bytes[..128].try_into().unwrap()).unwrap();
@@ -130,7 +130,7 @@ pub fn end_of_frames(segment: &Path) -> u64 {
     position as u64
 }
 
-/// Flips one bit of a file.
+/// Flips bits of a byte in a file.
 pub fn flip(path: &Path, position: u64, mask: u8) {
     use std::os::unix::fs::FileExt;
     let file = std::fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
@@ -139,29 +139,29 @@ pub fn flip(path: &Path, position: u64, mask: u8) {
     file.write_all_at(&[byte[0] ^ mask], position).unwrap();
 }
 
-/// Writes `bytes` into a file.
+/// Overwrites bytes of a file.
 pub fn overwrite(path: &Path, position: u64, bytes: &[u8]) {
     use std::os::unix::fs::FileExt;
     std::fs::OpenOptions::new().write(true).open(path).unwrap().write_all_at(bytes, position).unwrap();
 }
 
-/// The payload of the `number`-th record.
+/// Returns the payload of the `number`-th record.
 pub fn record_payload(number: u64) -> Vec<u8> {
     let length = (number.wrapping_mul(53) % 200) as usize;
     (0..length).map(|i| (number as usize * 13 + i * 5 + 3) as u8).collect()
 }
 
-/// A record as it is expected.
+/// Builds an expected record.
 pub fn record(behind_sequence: u64, is_checkpoint: bool, payload: Vec<u8>) -> Record {
     Record { behind_sequence, is_checkpoint, payload }
 }
 
-/// The records of a journal, or the error.
+/// Reads the records of a journal.
 pub fn read_records(directory: &Path, environment: Environment) -> Result<Vec<Record>, JournalError> {
     Ok(JournalReader::open_in(directory, environment)?.records()?.collect())
 }
 
-/// Every record of a segment, in any place: position, length with padding, payload.
+/// Finds every record of a segment: position, length with padding, payload.
 pub fn find_records(segment: &Path) -> Vec<(u64, u64, Vec<u8>)> {
     let bytes = std::fs::read(segment).unwrap();
     let header = gapless_journal::descriptor::FixedHeader::from_bytes(bytes[..128].try_into().unwrap()).unwrap();
@@ -177,12 +177,12 @@ pub fn find_records(segment: &Path) -> Vec<(u64, u64, Vec<u8>)> {
     found
 }
 
-/// What the names of a journal wait for, and preparations.
+/// Runs all pending work of the helper thread.
 pub fn work_off(journal: &Journal) {
     while journal.preparer().run_once().unwrap() {}
 }
 
-/// Appends frames of `length` bytes of payload, each by itself, until `is_enough`.
+/// Appends frames with `length` bytes of payload, one by one, until `is_enough`.
 pub fn append_until(journal: &mut Journal, length: usize, mut is_enough: impl FnMut(&mut Journal) -> bool) {
     while !is_enough(journal) {
         let sequence = journal.last_sequence() + 1;
@@ -193,18 +193,18 @@ pub fn append_until(journal: &mut Journal, length: usize, mut is_enough: impl Fn
     }
 }
 
-/// The sequence in the opened mark of a segment.
+/// Returns the sequence in the opened mark of a segment.
 pub fn first_of(segment: &Path) -> u64 {
     mark_of(segment, gapless_journal::descriptor::OPENED_MARK_OFFSET).0
 }
 
-/// Where the first frame of a segment stands.
+/// Returns the position of a segment's first frame.
 pub fn frames_offset(segment: &Path) -> u64 {
     let bytes = std::fs::read(segment).unwrap();
     FixedHeader::from_bytes(bytes[..128].try_into().unwrap()).unwrap().frames_offset
 }
 
-/// The values of a mark in its newer slot.
+/// Reads the newer slot of a mark.
 pub fn mark_of(segment: &Path, offset: usize) -> (u64, u64) {
     let bytes = std::fs::read(segment).unwrap();
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
@@ -212,7 +212,7 @@ pub fn mark_of(segment: &Path, offset: usize) -> (u64, u64) {
     (word(newer), word(newer + 8))
 }
 
-/// A newer value of a mark than any that is there.
+/// Writes a value to a mark that is newer than the present ones.
 pub fn set_mark(segment: &Path, offset: usize, first: u64, second: u64) {
     let mut slot = Vec::new();
     for word in [first, second, 1000] {
@@ -223,12 +223,12 @@ pub fn set_mark(segment: &Path, offset: usize, first: u64, second: u64) {
     overwrite(segment, offset as u64, &slot);
 }
 
-/// Refuses one kind of work, and counts syncs.
+/// Disk that refuses one kind of work, and counts syncs.
 #[derive(Debug, Default)]
 pub struct Refusing {
     pub work: Mutex<Option<DiskWork>>,
     pub syncs: AtomicU64,
-    /// The sync that fails, counted from 1; 0 is none.
+    /// Number of the sync that fails, from 1; 0 for none.
     pub failing_sync: AtomicU64,
 }
 
@@ -253,7 +253,7 @@ impl Disk for Refusing {
     }
 }
 
-/// Of a journal on this disk.
+/// Returns options for a journal on this disk.
 pub fn on(directory: &Path, disk: &Arc<Refusing>, flush: Flush) -> JournalOptions {
     let disk: Arc<dyn Disk> = Arc::clone(disk) as _;
     JournalOptions {
