@@ -1,5 +1,5 @@
-//! A client of a service whose process is stopped says so in its log while it waits, and its error names the process; it goes on when
-//! that does. One whose service fails in another process is told why.
+//! A client waiting for a stopped process logs that, and its error names the process; it continues when the process
+//! does. A client of a service that fails in another process learns the reason.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 #![allow(clippy::print_stdout, reason = "it says that it runs")]
@@ -18,9 +18,9 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The role of the process that is stopped.
+/// Role of the process that is stopped.
 const SERVICE: &str = "a_client_of_a_stopped_service_is_told::service";
-/// The role of the process whose service fails.
+/// Role of the process whose service fails.
 const FAILING: &str = "a_client_of_a_stopped_service_is_told::failing";
 const ECHO: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
@@ -41,8 +41,8 @@ impl Service for Echo {
     }
 }
 
-/// If this process was started as the service, it is that until its input ends.
-pub fn be_the_service_if_asked() {
+/// Runs as the service until the input ends, if the arguments say so.
+pub fn run_as_service_if_requested() {
     if let Some(arguments) = started_as(FAILING) {
         let host = ServiceHost::start(Echo, ServiceHostOptions::in_directory(&arguments[0])).unwrap();
         println!("running");
@@ -82,14 +82,15 @@ fn why_it_has_failed() {
         match client.wait(PATIENCE) {
             Ok(()) => {}
             Err(ClientError::Disconnected { reason, .. }) => break reason.unwrap_or_default(),
-            Err(error) => panic!("it is disconnected, not {error}"),
+            Err(error) => panic!("expected a disconnect, found {error}"),
         }
     };
     assert!(reason.contains("sequence 2") && reason.contains("a handler with a bug"), "{reason}");
 }
 
 fn while_it_connects_and_while_it_calls() {
-    // With one subscriber alone, whichever thread comes by a place first would say for all whether that is of interest.
+    // With a single subscriber, tracing caches the interest of whichever thread reaches a callsite first, for all
+    // threads.
     let _other = tracing::Dispatch::new(Warnings::default());
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("node.socket");
@@ -109,7 +110,7 @@ fn while_it_connects_and_while_it_calls() {
         let lines = std::mem::take(&mut *said.lock().unwrap());
         assert!(lines.contains("a call waits for a reply from ") && is_named(&lines), "{lines}");
         let options = ClientOptions { timeout: Duration::from_millis(1_500), ..ClientOptions::default() };
-        let Err(error) = Client::connect(&socket, options) else { panic!("nobody can let it in") };
+        let Err(error) = Client::connect(&socket, options) else { panic!("a stopped process accepts no client") };
         assert!(matches!(error, ClientError::TimedOut { .. }) && is_named(&error.to_string()), "{error}");
         let lines = std::mem::take(&mut *said.lock().unwrap());
         assert!(lines.contains("waited_s=1 ") && is_named(&lines), "{lines}");

@@ -1,5 +1,5 @@
-//! A service on a cluster of processes, whose leaders are killed while clients send commands: each command has its effect
-//! once and gets its reply, each timer fires once, and every copy of the service comes to the same state.
+//! A service on a cluster of processes, whose leaders are killed while clients send commands. Each command has its
+//! effect once and gets its reply, each timer fires once, and all instances of the service reach the same state.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says what it has done")]
@@ -16,11 +16,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// The role of the processes that are killed.
+/// Role of the processes that are killed.
 const REPLICA: &str = "a_killed_replica_loses_no_reply::replica";
 
-pub fn be_a_replica_if_asked() {
-    replica_processes::be_a_replica_if_asked(REPLICA, |config| {
+pub fn run_as_replica_if_requested() {
+    replica_processes::run_as_replica_if_requested(REPLICA, |config| {
         let options = ReplicaOptions { snapshot_interval_frames: Some(2_000), ..ReplicaOptions::default() };
         Replica::start(Heard::default(), options, config).unwrap()
     });
@@ -35,7 +35,7 @@ pub fn module() -> Module {
         .scenario("with_a_witness", || survives(Some(3)))
 }
 
-/// Remembers each number, and that its timer has fired.
+/// Keeps each number, and the timers that have fired.
 #[derive(Default)]
 struct Heard {
     numbers: Vec<u64>,
@@ -91,7 +91,7 @@ fn survives(witness: Option<usize>) {
         let expected: BTreeMap<u64, u64> = (1..=sender.sent).map(|n| (n, sender.owner << 32 | n)).collect();
         assert!(sender.replies == expected, "each command of client {} has its own reply", sender.owner);
     }
-    // Every timer fires, whoever led when it was set.
+    // Every timer fires, independently of the leader that set it.
     let all = CLIENTS * COMMANDS * KILLS as u64;
     let deadline = Instant::now() + PATIENCE;
     let sender = &mut senders[0];
@@ -119,7 +119,7 @@ fn survives(witness: Option<usize>) {
     let snapshots: Vec<_> = cluster.full().iter().map(newest).collect();
     assert!(
         snapshots.windows(2).all(|pair| pair[0] == pair[1]),
-        "the copies differ: {:?}",
+        "the instances differ: {:?}",
         snapshots.iter().map(|each| &each.0).collect::<Vec<_>>()
     );
     println!(
@@ -128,29 +128,29 @@ fn survives(witness: Option<usize>) {
     );
 }
 
-/// A signal is obeyed thread by thread: until then a command may still get its reply.
+/// Waits for every thread: a signal stops them one by one, and until then a command may still get its reply.
 fn wait_until_stopped(pid: Pid) {
     let deadline = Instant::now() + PATIENCE;
     let tasks = format!("/proc/{}/task", pid.as_raw_nonzero());
     let stands = |task: std::io::Result<std::fs::DirEntry>| {
-        // A thread that ends meanwhile does nothing more.
+        // A thread that ends meanwhile does no more work.
         let Ok(stat) = std::fs::read_to_string(task.unwrap().path().join("stat")) else { return true };
-        // The state stands behind the name, which is in parentheses.
+        // The state follows the name, which is in parentheses.
         stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
     };
     while !std::fs::read_dir(&tasks).unwrap().all(stands) {
-        assert!(Instant::now() < deadline, "it does not stand still");
+        assert!(Instant::now() < deadline, "the process is not stopped");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// A leader that stands still, and whose sockets stay open, is left for the next one: by a client that waits for a reply,
-/// and by one that is only just connecting.
+/// Clients leave a stopped leader, whose sockets stay open, for the next one: both a client that waits for a reply and
+/// one that is connecting.
 fn a_stopped_leader_is_left() {
     let mut cluster = Cluster::start(REPLICA, None);
     let leader = cluster.leader();
     let mut sockets = cluster.sockets();
-    // The one that will stand still is asked first.
+    // The leader that will be stopped is asked first.
     sockets.swap(0, leader - 1);
     let mut first = client(&sockets);
     let session = first.open_session(random_token(), 16).unwrap();
@@ -158,7 +158,7 @@ fn a_stopped_leader_is_left() {
         client.call(session, message, &number.to_le_bytes(), PATIENCE).unwrap().payload
     };
     assert_eq!(number_of(&call(&mut first, session, HEARD, 1)).unwrap(), 1);
-    // On a busy machine another one may lead by now.
+    // On a busy machine another member may lead by now.
     let before = first.welcome().process_id;
     let pids: Vec<_> = cluster.full().into_iter().map(|member| cluster.of(member).pid()).collect();
     let pid = pids.into_iter().find(|pid| pid.as_raw_nonzero().get() as u64 == before).expect("it is a member");
@@ -171,7 +171,7 @@ fn a_stopped_leader_is_left() {
     let mut late = client(&sockets);
     let late_session = late.open_session(random_token(), 16).unwrap();
     assert_eq!(number_of(&call(&mut late, late_session, HEARD, 3)).unwrap(), 3);
-    // It comes back deposed, and what it was told before it stood still has had its effect once.
+    // It comes back deposed, and the commands sent to it before the stop have their effect once.
     kill_process(pid, Signal::CONT).unwrap();
     assert_eq!(number_of(&call(&mut first, session, HEARD, 4)).unwrap(), 4);
     let counts = call(&mut first, session, COUNTS, 0);

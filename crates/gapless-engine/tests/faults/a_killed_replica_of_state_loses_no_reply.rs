@@ -1,6 +1,6 @@
-//! A state-replicated service on a cluster of processes, whose leaders are killed while clients send commands: each command
-//! has its effect once and gets the reply that tells of this effect, each timer fires once, and every copy of the state is
-//! the same, though the handler draws numbers, refuses and panics by chance.
+//! A state-replicated service on a cluster of processes, whose leaders are killed while clients send commands. Each
+//! command has its effect once and gets the reply that describes it, each timer fires once, and all copies of the state
+//! are equal, although the handler draws random numbers, refuses and panics at random.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says what it has done")]
@@ -21,11 +21,11 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The role of the processes that are killed.
+/// Role of the processes that are killed.
 const REPLICA: &str = "a_killed_replica_of_state_loses_no_reply::replica";
 
-pub fn be_a_replica_if_asked() {
-    replica_processes::be_a_replica_if_asked(REPLICA, |config| {
+pub fn run_as_replica_if_requested() {
+    replica_processes::run_as_replica_if_requested(REPLICA, |config| {
         // Handlers panic here on purpose, often.
         std::panic::set_hook(Box::new(|_| {}));
         let options = StateOptions { snapshot_interval_frames: Some(2_000), ..StateOptions::default() };
@@ -42,7 +42,7 @@ pub fn module() -> Module {
 }
 
 gapless_engine::store_object! {
-    /// A number that was heard.
+    /// A received number.
     struct Entry = 1, version 1 {
         times: u32,
         has_fired: bool,
@@ -51,13 +51,13 @@ gapless_engine::store_object! {
 }
 
 gapless_engine::store_object! {
-    /// Of all numbers.
+    /// Totals over all numbers.
     struct Totals = 2, version 1 {
         drawn: u64,
     }
 }
 
-/// Remembers each number with another that it draws, and that its timer has fired.
+/// Keeps each number with a random one, and whether its timer has fired.
 struct Heard {
     entries: Map<u64, Entry>,
     totals: Singleton<Totals>,
@@ -65,7 +65,7 @@ struct Heard {
     fired: Counter,
 }
 
-/// No two calls give the same, in whatever process.
+/// Returns another value in each call and process.
 fn drawn() -> u64 {
     RandomState::new().hash_one(SystemTime::now())
 }
@@ -89,7 +89,7 @@ impl Heard {
         store.insert(self.totals, (), Totals { drawn: before.wrapping_add(drawn) });
         store.add(self.heard, 1)?;
         if drawn.is_multiple_of(16) {
-            // Whatever it has done so far has never been; the client sends the number again.
+            // All effects so far are undone; the client sends the number again.
             return if drawn.is_multiple_of(32) { Err("not now".into()) } else { panic!("not now") };
         }
         context.set_timer(number, context.time_ns() + 3_000_000);
@@ -119,19 +119,19 @@ impl StateService for Heard {
     }
 }
 
-/// A client that sends its numbers, each until it is not refused, and what has come.
+/// A client that sends its numbers, each until it is accepted, with the replies.
 struct Numbers {
     client: Client,
     session: SessionKey,
     owner: u64,
     begun: u64,
-    /// Numbers that were refused, to be sent again.
+    /// Refused numbers, to be sent again.
     refused: VecDeque<u64>,
-    /// What was sent, by its number in the session.
+    /// Sent numbers by their number in the session.
     sent: BTreeMap<u64, u64>,
-    /// What came back first; nothing for a refusal.
+    /// First replies; `None` for a refusal.
     answers: BTreeMap<u64, Option<u64>>,
-    /// What each number's handler drew, by the number.
+    /// Random number drawn by each number's handler.
     drawn: BTreeMap<u64, u64>,
     again: u64,
 }
@@ -157,7 +157,7 @@ impl Sender for Numbers {
                 buffer.copy_from_slice(&number.to_le_bytes());
                 Ok(8)
             };
-            // An error: between two leaders.
+            // Fails between two leaders.
             let Ok(session_seq) = self.client.send(self.session, HEARD, 8, encode) else { break };
             self.sent.insert(session_seq, number);
             if self.refused.pop_front().is_none() {
@@ -210,7 +210,7 @@ fn survives(witness: Option<usize>) {
     }
     let sum =
         senders.iter().flat_map(|sender| sender.drawn.values()).fold(0, |sum: u64, drawn| sum.wrapping_add(*drawn));
-    // Every timer fires, whoever led when it was set.
+    // Every timer fires, independently of the leader that set it.
     let all = CLIENTS * COMMANDS * KILLS as u64;
     let deadline = Instant::now() + PATIENCE;
     let sender = &mut senders[0];
@@ -232,7 +232,7 @@ fn survives(witness: Option<usize>) {
     drop(senders);
     let hash = cluster.settle();
     let last = cluster.stop();
-    // What each finds again at a start, from its snapshot and its journal, is the same.
+    // Each member recovers the same state from its snapshot and its journal.
     for member in cluster.full() {
         let config = ClusterConfig::load(cluster.file(member)).unwrap();
         let replica = Replica::start_state_by_hand(Heard::new, StateOptions::default(), &config).unwrap();

@@ -1,6 +1,6 @@
-//! A service whose handler takes long on one member. While that one follows, nobody waits for it. When it leads, each
-//! client gets each of its replies, late and once, no other member waits for it, and it goes on leading, unless a single
-//! handler takes longer than an election time-out: then another one may lead, and each reply comes once all the same.
+//! A service with a slow handler on one member. While that member follows, no other waits for it. When it leads, each
+//! client gets each of its replies once, though late, no other member waits for it, and it keeps the lead. If a single
+//! handler takes longer than an election timeout, another member may lead, and each reply still comes once.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says what it has done")]
@@ -14,26 +14,26 @@ use gapless_testkit::scenarios::Module;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// The member whose handlers take long.
+/// Member with slow handlers.
 const SLOW: usize = 2;
-/// In its environment, so that it is.
+/// Environment variable that makes handlers slow.
 const IS_SLOW: &str = "GAPLESS_TEST_IS_SLOW";
-/// In everybody's: that the state is what is replicated.
+/// Environment variable of all members that selects state replication.
 const IS_STATE: &str = "GAPLESS_TEST_IS_STATE";
-/// So long that what comes together would keep the member from being heard, if it were handled in one go.
+/// Long enough that handling a whole batch in one poll would keep the member from sending heartbeats.
 const PAUSE: Duration = Duration::from_millis(15);
-/// The command that takes [`LONG_PAUSE`], which is longer than an election time-out.
+/// Command that takes [`LONG_PAUSE`], which exceeds an election timeout.
 const LONG: u32 = 300;
 const LONG_PAUSE: Duration = Duration::from_millis(1_500);
 const ELECTION: &str = "[election]\ntimeout = \"600 ms\"\n";
 /// Commands in each part of the test.
 const COMMANDS: u64 = 120;
 
-/// The role of the members' processes.
+/// Role of the members' processes.
 const REPLICA: &str = "a_slow_service_holds_up_nobody::replica";
 
-pub fn be_a_replica_if_asked() {
-    replica_processes::be_a_replica_if_asked(REPLICA, |config| {
+pub fn run_as_replica_if_requested() {
+    replica_processes::run_as_replica_if_requested(REPLICA, |config| {
         if std::env::var_os(IS_STATE).is_some() {
             Replica::start_state(SlowState::new, StateOptions::default(), config).unwrap()
         } else {
@@ -54,7 +54,7 @@ fn take_long(number: u64) {
     }
 }
 
-/// Remembers numbers.
+/// Keeps numbers.
 #[derive(Default)]
 struct Slow(Vec<u64>);
 
@@ -79,13 +79,13 @@ impl Service for Slow {
 }
 
 gapless_engine::store_object! {
-    /// A number that was heard.
+    /// A received number.
     struct Number = 1, version 1 {
         number: u64,
     }
 }
 
-/// As [`Slow`], with its state in a store.
+/// Like [`Slow`], with its state in a store.
 struct SlowState {
     heard: Queue<Number>,
     count: Counter,
@@ -111,7 +111,7 @@ impl StateService for SlowState {
     }
 }
 
-/// Has `sender` send [`COMMANDS`] more, and waits for their replies; how long that took.
+/// Has `sender` send [`COMMANDS`] more, and waits for their replies; returns the duration.
 fn call(sender: &mut Numbers) -> Duration {
     let (begun, goal) = (Instant::now(), sender.sent + COMMANDS);
     while sender.answered() < goal {
@@ -126,12 +126,12 @@ fn has_every_reply(sender: &Numbers) {
     assert!(sender.replies == expected, "each command has its own reply");
 }
 
-/// Sequences that the slow member and the first of the others have handled.
+/// Returns the sequences handled by the slow member and by member 1.
 fn handled(cluster: &mut Cluster) -> [u64; 2] {
     [SLOW, 1].map(|member| cluster.of(member).standing().handled_sequence)
 }
 
-/// Every member runs the handler, behind the stream.
+/// Every member runs the handler, after the stream.
 fn events_are_replicated() {
     let mut environments: [Environment; 3] = [&[]; 3];
     environments[SLOW - 1] = &[(IS_SLOW, "1")];
@@ -140,7 +140,7 @@ fn events_are_replicated() {
     let mut sender = Numbers::new(&cluster.sockets(), 1);
     let following = call(&mut sender);
     let [slow, other] = handled(&mut cluster);
-    assert!(slow < other, "nobody waits for the slow one, which is at {slow} of {other}");
+    assert!(slow < other, "no member waits for the slow one, which is at {slow} of {other}");
 
     let term = cluster.make_leader(SLOW);
     let mut is_ahead = false;
@@ -153,7 +153,7 @@ fn events_are_replicated() {
     }
     let leading = begun.elapsed();
     assert!(is_ahead, "the others wait for the leader's handlers");
-    assert_eq!([1, 2, 3].map(|member| cluster.term(member)), [term; 3], "handlers that take long cost nobody the lead");
+    assert_eq!([1, 2, 3].map(|member| cluster.term(member)), [term; 3], "slow handlers do not cost the lead");
 
     let deposing = call(&mut sender);
     cluster.make_leader(1);
@@ -169,7 +169,7 @@ fn events_are_replicated() {
     cluster.stop();
 }
 
-/// The leader alone runs the handler, ahead of the stream: while it does, it does nothing else.
+/// Only the leader runs the handler, ahead of the stream, and does no other work meanwhile.
 fn a_state_is_replicated() {
     let mut environments: [Environment; 3] = [&[(IS_STATE, "1")]; 3];
     environments[SLOW - 1] = &[(IS_STATE, "1"), (IS_SLOW, "1")];

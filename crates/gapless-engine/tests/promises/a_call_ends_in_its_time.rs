@@ -1,5 +1,5 @@
-//! A call takes as long as it was given and no longer, also where the service is away and comes back later than the client's
-//! own patience with a connection; and its error says what has become of the command.
+//! A call takes at most its timeout, even if the service is away for longer than the client's own connection timeout;
+//! its error tells the outcome of the command.
 
 use gapless_client::ClientError;
 use gapless_client::client::{ClientOptions, MessageType, Outcome};
@@ -47,7 +47,7 @@ fn connect(directory: &Path, timeout: Duration) -> Client {
 }
 
 #[test]
-fn a_short_one_while_the_service_is_away() {
+fn short_call_times_out() {
     let directory = tempfile::tempdir().unwrap();
     let host = start(directory.path());
     let mut client = connect(directory.path(), 3 * PATIENCE);
@@ -58,22 +58,22 @@ fn a_short_one_while_the_service_is_away() {
     let error = client.call(session, COUNT, b"", Duration::from_millis(200)).unwrap_err();
     let took = begun.elapsed();
     assert!(matches!(error, ClientError::OutcomeUnknown { session_seq: 2, .. }), "{error}");
-    // Half of the client's own patience would be 90 s.
+    // Half of the client's own timeout would be 90 s.
     assert!((Duration::from_millis(200)..PATIENCE).contains(&took), "{took:?}");
 
-    // An attempt to connect takes no longer than it is given, either.
+    // An attempt to connect respects its timeout too.
     let begun = Instant::now();
     for limit in [Duration::ZERO, Duration::from_millis(20)] {
         client.reconnect_within(limit).unwrap_err();
     }
     assert!(begun.elapsed() < PATIENCE);
 
-    // It was kept, and has its effect once the service is back.
+    // The command was kept, and has its effect once the service is back.
     let host = start(directory.path());
     client.reconnect_within(PATIENCE).unwrap();
     let (mut came, begun) = (None, Instant::now());
     while came.is_none() {
-        assert!(begun.elapsed() < PATIENCE, "its reply does not come");
+        assert!(begun.elapsed() < PATIENCE, "the reply does not arrive");
         client
             .poll(1, |incoming| {
                 if let Incoming::Reply { reply, first: true, .. } = incoming {
@@ -87,7 +87,7 @@ fn a_short_one_while_the_service_is_away() {
 }
 
 #[test]
-fn a_long_one_while_the_service_is_away_for_longer_than_a_connection_is_waited_for() {
+fn long_call_survives_an_outage() {
     let directory = tempfile::tempdir().unwrap();
     let host = start(directory.path());
     let mut client = connect(directory.path(), Duration::from_millis(200));
@@ -104,7 +104,7 @@ fn a_long_one_while_the_service_is_away_for_longer_than_a_connection_is_waited_f
 }
 
 #[test]
-fn what_makes_no_sense_is_an_error() {
+fn invalid_options_are_errors() {
     let directory = tempfile::tempdir().unwrap();
     let host = start(directory.path());
     let mut client = connect(directory.path(), PATIENCE);
@@ -117,18 +117,18 @@ fn what_makes_no_sense_is_an_error() {
 }
 
 #[test]
-fn a_name_that_nobody_knows_is_not_waited_for() {
-    // The resolver may take some seconds, and the client's own patience is far longer.
+fn unknown_host_fails_at_once() {
+    // The resolver may take some seconds; the client's own timeout is far longer.
     let (begun, timeout) = (Instant::now(), 3 * PATIENCE);
     let Err(error) =
         Client::connect("tcp:no-such-host.invalid:1", ClientOptions { timeout, ..ClientOptions::default() })
     else {
-        panic!("nobody is there")
+        panic!("an unknown host accepts a client")
     };
     assert!(begun.elapsed() < timeout, "{error}");
 }
 
-/// Counts as [`Count`], but only while it is let to.
+/// Counts like [`Count`], but only while the gate is open.
 #[derive(Default)]
 struct Gate {
     count: Count,
@@ -163,7 +163,7 @@ fn send(client: &mut Client, session: SessionKey, payload: &[u8]) -> Result<u64,
 }
 
 #[test]
-fn one_that_finds_the_ring_full_waits_for_room() {
+fn call_waits_for_room_in_the_ring() {
     let gate = Gate::default();
     let closed = Arc::clone(&gate.closed);
     let options = ServiceHostOptions { window_bytes: 256 << 10, ..ServiceHostOptions::in_memory() };
@@ -173,7 +173,7 @@ fn one_that_finds_the_ring_full_waits_for_room() {
     let sessions: Vec<_> = (1..=8).map(|token| client.open_session(token, 64).unwrap()).collect();
     let last = client.open_session(99, 64).unwrap();
     let shut = closed.lock().unwrap();
-    // Nobody handles anything: the window fills up, and then the ring. What the sequencer still takes is waited for.
+    // With a closed handler the window fills up, then the ring. Wait for the commands that the sequencer still takes.
     let payload = [7; 2_000];
     let mut sent = 0;
     let mut full_since = None;
@@ -190,7 +190,7 @@ fn one_that_finds_the_ring_full_waits_for_room() {
     let (begun, timeout) = (Instant::now(), Duration::from_millis(100));
     let error = client.call(last, COUNT, &payload, timeout).unwrap_err();
     assert!(matches!(error, ClientError::Log(LogError::Full { .. })), "{error}");
-    assert!(begun.elapsed() >= timeout, "it has not waited");
+    assert!(begun.elapsed() >= timeout, "the call did not wait");
     let reply = std::thread::scope(|scope| {
         let call = scope.spawn(|| {
             client.open_session(100, 1)?;
@@ -205,7 +205,7 @@ fn one_that_finds_the_ring_full_waits_for_room() {
 }
 
 #[test]
-fn the_time_that_an_error_states_is_the_one_that_was_given() {
+fn error_states_the_given_timeout() {
     let directory = tempfile::tempdir().unwrap();
     let gate = || Gate::default();
     let first = ServiceHost::start(gate(), ServiceHostOptions::in_directory(directory.path())).unwrap();
@@ -215,7 +215,7 @@ fn the_time_that_an_error_states_is_the_one_that_was_given() {
     let mut full = connect(directory.path(), PATIENCE);
     let of_full = full.open_session(3, 1).unwrap();
     first.stop().unwrap();
-    // One that lets clients in and opens no session: it stands still at a command of somebody else.
+    // A service that accepts clients and opens no session: it is blocked in another client's command.
     let second = gate();
     let (closed, is_reached) = (Arc::clone(&second.closed), Arc::clone(&second.is_reached));
     let second = ServiceHost::start(second, ServiceHostOptions::in_directory(directory.path())).unwrap();
@@ -223,13 +223,13 @@ fn the_time_that_an_error_states_is_the_one_that_was_given() {
     let of_other = other.open_session(2, 1).unwrap();
     let shut = closed.lock().unwrap();
     send(&mut other, of_other, b"").unwrap();
-    until("the handler stands still", || is_reached.load(Ordering::Acquire));
+    until("the handler is blocked", || is_reached.load(Ordering::Acquire));
 
     let timeout = Duration::from_millis(250);
     let error = client.call(session, COUNT, b"", timeout).unwrap_err();
     let ClientError::OutcomeUnknown { session_seq: 2, reason } = &error else { panic!("{error}") };
     assert!(reason.ends_with(" within 250 ms"), "{reason}");
-    // With a full window it is not sent.
+    // With a full window the command is not sent.
     send(&mut full, of_full, b"").unwrap();
     let error = full.call(of_full, COUNT, b"", timeout).unwrap_err();
     assert!(matches!(error, ClientError::TimedOut { timeout_ms: 250, .. }), "{error}");

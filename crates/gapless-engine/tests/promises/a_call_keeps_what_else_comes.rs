@@ -1,5 +1,5 @@
-//! Who waits for one reply loses nothing that comes meanwhile: notices, replies to other commands, refusals. The next poll
-//! hands it out, in its order, and a notice that was not handed out is not received, for whoever comes after.
+//! A client that waits for one reply loses no other message: notices, replies to other commands, refusals. The next
+//! poll delivers them in order. A notice that was not delivered stays unreceived, also for a later client.
 
 use gapless_client::ClientError;
 use gapless_client::client::{ClientOptions, MessageType};
@@ -10,9 +10,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Tells its session how many there were, in as many bytes as asked for, and replies with that number.
+/// Sends its session a notice with a counter, in as many bytes as requested, and replies with the counter.
 const TELL: u32 = 1 << 16 | 1;
-/// Is refused.
+/// Always refused.
 const REFUSE: u32 = 1 << 16 | 2;
 
 #[derive(Default)]
@@ -66,7 +66,8 @@ fn send(client: &mut Client, session: SessionKey, schema: u32) -> u64 {
     client.send(session, message(schema), 4, encode).unwrap()
 }
 
-/// What polls hand out until there are `count`: the notice's number, or the reply's with its answer.
+/// Polls until there are `count` messages; returns each as its session, and the notice's number or the reply with its
+/// answer.
 fn incoming(client: &mut Client, count: usize) -> Vec<(SessionKey, String)> {
     let mut seen = Vec::new();
     let deadline = Instant::now() + PATIENCE;
@@ -105,7 +106,7 @@ fn notices_wait_for_the_next_poll() {
     let _node = host(directory.path());
     let mut client = connect(directory.path());
     let session = client.open_session(7, 1).unwrap();
-    // Every tenth takes three frames.
+    // Every tenth notice takes three frames.
     for told in 1..=500 {
         assert_eq!(tell(&mut client, session, if told % 10 == 0 { 10_000 } else { 8 }), told);
     }
@@ -116,7 +117,7 @@ fn notices_wait_for_the_next_poll() {
 }
 
 #[test]
-fn what_was_not_handed_out_is_not_received() {
+fn undelivered_notices_stay_unreceived() {
     let directory = tempfile::tempdir().unwrap();
     let _node = host(directory.path());
     let mut client = connect(directory.path());
@@ -132,7 +133,7 @@ fn what_was_not_handed_out_is_not_received() {
 }
 
 #[test]
-fn replies_to_others_wait_in_their_order() {
+fn other_replies_keep_their_order() {
     let directory = tempfile::tempdir().unwrap();
     let _node = host(directory.path());
     let mut client = connect(directory.path());
@@ -160,7 +161,7 @@ fn replies_to_others_wait_in_their_order() {
 }
 
 #[test]
-fn a_full_window_is_waited_for() {
+fn call_waits_for_room_in_the_window() {
     let host = ServiceHost::start(Herald::default(), ServiceHostOptions::in_memory()).unwrap();
     let mut client = host.connect(ClientOptions::default()).unwrap();
     let session = client.open_session(7, 1).unwrap();
@@ -171,7 +172,7 @@ fn a_full_window_is_waited_for() {
 }
 
 #[test]
-fn a_service_that_comes_back_tells_each_notice_once() {
+fn restart_delivers_each_notice_once() {
     let directory = tempfile::tempdir().unwrap();
     let first = host(directory.path());
     let mut client = connect(directory.path());
@@ -189,7 +190,7 @@ fn a_service_that_comes_back_tells_each_notice_once() {
 }
 
 #[test]
-fn a_closed_session_hears_nothing_late() {
+fn closed_session_gets_no_messages() {
     let host = ServiceHost::start(Herald::default(), ServiceHostOptions::in_memory()).unwrap();
     let mut client = host.connect(ClientOptions::default()).unwrap();
     let (closed, other) = (client.open_session(7, 8).unwrap(), client.open_session(8, 8).unwrap());

@@ -1,5 +1,5 @@
-//! A client that knows the sockets of several members goes to the one that leads, and on to the next leader when that one
-//! is gone: each command has its effect once, and each reply is handed out once. So does a node of an event stream.
+//! A client that knows the sockets of several members finds the leader, and moves to the next one when it is gone: each
+//! command has its effect once, and each reply is delivered once. The same holds for a node of an event stream.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::following_member::Follower;
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
-/// Counts how often it has heard each number; answers with its place among all.
+/// Keeps numbers; replies with their count.
 #[derive(Default)]
 struct Heard {
     numbers: Vec<u64>,
@@ -67,7 +67,7 @@ fn send(client: &mut Client, session: SessionKey, number: u64) -> u64 {
     client.send(session, TYPE, 8, encode).unwrap()
 }
 
-/// What came: by the command's number its reply, each of them once.
+/// Polls, and adds each reply by its command's number, once.
 fn collect(client: &mut Client, replies: &mut BTreeMap<u64, u64>) -> Result<usize, ClientError> {
     client.poll(1024, |incoming| match incoming {
         Incoming::Reply { reply, first, .. } => {
@@ -80,14 +80,14 @@ fn collect(client: &mut Client, replies: &mut BTreeMap<u64, u64>) -> Result<usiz
 }
 
 #[test]
-fn a_client_goes_on_with_the_next_leader() {
+fn client_moves_to_the_next_leader() {
     let root = tempfile::tempdir().unwrap();
     let place = |name: &str| root.path().join(name);
     let socket = |name: &str| StreamLayout::new(place(name)).node_socket();
     let names = ["a", "b", "c"];
     let mut leader = Some(host(&place("a")));
     let identity = leader.as_ref().unwrap().connect(ClientOptions::default()).unwrap().welcome().identity;
-    // Members that follow: the first one names the leader, the second knows of none.
+    // Followers: the first one names the leader, the second knows none.
     let mut followers: BTreeMap<&str, Follower> = BTreeMap::new();
     followers.insert("b", Follower::start(&socket("b"), identity, Some(&socket("a").display().to_string())));
     followers.insert("c", Follower::start(&socket("c"), identity, None));
@@ -97,7 +97,7 @@ fn a_client_goes_on_with_the_next_leader() {
     let mut client = Client::connect_any(&sockets, options).unwrap();
     let session = client.open_session(9, 16).unwrap();
     assert_eq!(client.welcome().process_id, u64::from(std::process::id()));
-    assert!(followers["b"].turned_away() > 0, "it began at a member that does not lead");
+    assert!(followers["b"].turned_away() > 0, "the client starts at a follower");
 
     let mut replies = BTreeMap::new();
     let mut last = 0;
@@ -110,7 +110,7 @@ fn a_client_goes_on_with_the_next_leader() {
                 last += 1;
                 assert_eq!(send(&mut client, session, last), last);
             }
-            // In the middle of the last ones the leader goes, and another goes on from what it has journaled.
+            // In the middle of the last commands the leader stops, and another continues from its journal.
             if last == goal && !is_replaced {
                 is_replaced = true;
                 leader.take().unwrap().stop().unwrap();
@@ -129,11 +129,11 @@ fn a_client_goes_on_with_the_next_leader() {
         }
     }
     let expected: BTreeMap<u64, u64> = (1..=600).map(|number| (number, number)).collect();
-    assert_eq!(replies, expected, "each had its effect once, in its place");
-    assert!(followers["a"].turned_away() > 0, "the first leader follows and sends on who comes");
+    assert_eq!(replies, expected, "each command had its effect once, in order");
+    assert!(followers["a"].turned_away() > 0, "the old leader follows and redirects clients");
     assert_eq!(leader.as_ref().unwrap().handled_sequence(), 601, "and nothing else is in the stream");
 
-    // One call does all of it by itself.
+    // A single call does all of it.
     leader.take().unwrap().stop().unwrap();
     let before = Follower::start(&socket("c"), identity, None);
     let later = std::thread::spawn({
@@ -155,7 +155,7 @@ fn a_client_goes_on_with_the_next_leader() {
 }
 
 #[test]
-fn a_member_of_another_stream_is_passed_over() {
+fn member_of_other_stream_is_skipped() {
     let root = tempfile::tempdir().unwrap();
     let place = |name: &str| root.path().join(name);
     let sockets: Vec<PathBuf> = ["a", "b"].map(|name| StreamLayout::new(place(name)).node_socket()).to_vec();
@@ -167,7 +167,7 @@ fn a_member_of_another_stream_is_passed_over() {
     let other = host(&place("b"));
     let refused = client.call(session, TYPE, &[1; 8], Duration::from_secs(3)).unwrap_err();
     assert!(!matches!(refused, ClientError::Refused { .. }), "{refused}");
-    assert_eq!(other.handled_sequence(), 0, "nothing was said to it");
+    assert_eq!(other.handled_sequence(), 0, "the foreign member gets no command");
     drop(other);
     let _ = std::fs::remove_file(&sockets[1]);
     let first = host(&place("a"));
@@ -183,7 +183,7 @@ fn a_member_of_another_stream_is_passed_over() {
 }
 
 #[test]
-fn a_node_goes_on_with_the_next_leader() {
+fn node_moves_to_the_next_leader() {
     let root = tempfile::tempdir().unwrap();
     let place = |name: &str| root.path().join(name);
     let socket = |name: &str| StreamLayout::new(place(name)).socket();
@@ -222,7 +222,7 @@ fn a_node_goes_on_with_the_next_leader() {
         }
     };
     publish(&mut node, 0..50);
-    assert!(follower.turned_away() > 0, "it began at the member that does not lead");
+    assert!(follower.turned_away() > 0, "the node starts at the follower");
 
     first.stop().unwrap();
     drop(follower);
@@ -231,20 +231,20 @@ fn a_node_goes_on_with_the_next_leader() {
     let follower = Follower::start(&socket("a"), identity, None);
     let second = start("b");
     publish(&mut node, 50..100);
-    assert_eq!(seen, (0..100).collect::<Vec<u8>>(), "each once, in its place");
+    assert_eq!(seen, (0..100).collect::<Vec<u8>>(), "each message comes once, in order");
     drop((node, follower));
     second.stop().unwrap();
 }
 
 #[test]
-fn who_knows_one_member_waits_until_it_leads() {
+fn client_waits_for_its_only_member() {
     let root = tempfile::tempdir().unwrap();
     let socket = StreamLayout::new(root.path()).socket();
     let identity = StreamIdentity { stream_id: 4, incarnation: 2 };
     let member = Follower::start(&socket, identity, None);
     let link = SharedMemoryLink::new(root.path(), SharedMemoryOptions::default());
     let mut node = StreamNode::new(link, StreamNodeOptions::with_token(3));
-    until("it is turned away", || {
+    until("the node is turned away", || {
         let waited = node.wait_open(Duration::from_millis(100));
         assert!(matches!(waited, Err(ClientError::TimedOut { .. })), "{waited:?}");
         member.turned_away() > 0
@@ -264,7 +264,7 @@ fn who_knows_one_member_waits_until_it_leads() {
     let before = member.turned_away();
     let begun = Instant::now();
     while member.turned_away() < before + 3 {
-        assert!(begun.elapsed() < PATIENCE, "it does not ask again");
+        assert!(begun.elapsed() < PATIENCE, "the client does not retry");
         std::thread::sleep(Duration::from_millis(1));
     }
     member.lead();

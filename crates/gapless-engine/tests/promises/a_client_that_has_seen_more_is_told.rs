@@ -1,5 +1,5 @@
-//! A host whose directory was put back to an older copy of all of it cannot know; a client whose replies came from what is
-//! not there any more can, and is told so, whether the host is behind it now or has gone on in another way.
+//! A host restored from an older copy of its whole directory cannot know it. A client with replies from lost frames
+//! can, and gets an error, whether the host lags or has continued differently.
 
 use gapless_client::Client;
 use gapless_client::ClientError;
@@ -42,7 +42,7 @@ fn start(directory: &Path) -> (ServiceHost, Client) {
     (host, client)
 }
 
-/// The number that the service has counted with the last of so many calls.
+/// Makes `count` calls; returns the counter in the last reply.
 fn call(client: &mut Client, token: u128, count: u64, length: usize) -> u64 {
     let session = client.open_session(token, 4).unwrap();
     let mut counted = 0;
@@ -53,7 +53,7 @@ fn call(client: &mut Client, token: u128, count: u64, length: usize) -> u64 {
     counted
 }
 
-fn is_told(called_again: u64, length: usize) {
+fn is_refused(called_again: u64, length: usize) {
     let place = tempfile::tempdir().unwrap();
     let (directory, aside) = (place.path().join("node"), place.path().join("copy"));
     let (host, mut client) = start(&directory);
@@ -75,22 +75,22 @@ fn is_told(called_again: u64, length: usize) {
 }
 
 #[test]
-fn by_a_node_that_is_behind_it() {
-    is_told(0, 100);
+fn client_ahead_of_the_node_is_refused() {
+    is_refused(0, 100);
 }
 
 #[test]
-fn by_a_node_that_has_gone_on() {
-    is_told(100, 100);
+fn client_of_a_lost_history_is_refused() {
+    is_refused(100, 100);
 }
 
 #[test]
-fn by_a_node_that_got_messages_of_many_frames() {
-    is_told(100, 200_000);
+fn lost_history_with_fragments_refused() {
+    is_refused(100, 200_000);
 }
 
 #[test]
-fn who_has_seen_nothing_else_reconnects() {
+fn unaffected_client_reconnects() {
     for length in [100, 200_000] {
         let place = tempfile::tempdir().unwrap();
         let (host, mut client) = start(place.path());
@@ -104,7 +104,7 @@ fn who_has_seen_nothing_else_reconnects() {
 }
 
 #[test]
-fn who_has_seen_its_session_opened_and_no_reply_reconnects() {
+fn client_without_replies_reconnects() {
     let place = tempfile::tempdir().unwrap();
     let (host, mut client) = start(place.path());
     let session = client.begin_session(1, 4).unwrap();
@@ -119,7 +119,7 @@ fn who_has_seen_its_session_opened_and_no_reply_reconnects() {
 }
 
 #[test]
-fn a_restored_node_goes_on_and_a_damaged_snapshot_does_not_hold_it_up() {
+fn restore_ignores_damaged_snapshot() {
     let place = tempfile::tempdir().unwrap();
     let (host, mut client) = start(place.path());
     assert_eq!(call(&mut client, 1, 10, 100), 10);

@@ -1,4 +1,5 @@
-//! A client that waits for its service says so in the log, once a second at first: a service that is gone, and one that does not answer.
+//! A waiting client logs its service, once a second at first: both for a service that is gone and for one that does not
+//! reply.
 
 use crate::warnings::Warnings;
 use gapless_client::client::{ClientOptions, MessageType};
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 const WAIT: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
-/// Handles a command when it is let to.
+/// Handles a command once the gate is open.
 struct Gate(Arc<Mutex<()>>);
 
 impl Service for Gate {
@@ -29,8 +30,9 @@ impl Service for Gate {
 }
 
 #[test]
-fn of_a_service_that_is_gone_and_of_one_that_does_not_answer() {
-    // With one subscriber alone, whichever thread comes by a place first would say for all whether that is of interest.
+fn waiting_client_logs_the_service() {
+    // With a single subscriber, tracing caches the interest of whichever thread reaches a callsite first, for all
+    // threads.
     let _other = tracing::Dispatch::new(Warnings::default());
     let (directory, gate) = (tempfile::tempdir().unwrap(), Arc::<Mutex<()>>::default());
     let host = ServiceHost::start(Gate(Arc::clone(&gate)), ServiceHostOptions::in_directory(directory.path())).unwrap();
@@ -40,7 +42,7 @@ fn of_a_service_that_is_gone_and_of_one_that_does_not_answer() {
     let said = Arc::clone(&warnings.0);
     tracing::subscriber::with_default(warnings, || {
         client.call(session, WAIT, b"", Duration::from_secs(60)).unwrap();
-        assert_eq!(*said.lock().unwrap(), "", "who is answered waits for nobody");
+        assert_eq!(*said.lock().unwrap(), "", "an answered client logs nothing");
         let closed = gate.lock().unwrap();
         let error = client.call(session, WAIT, b"", Duration::from_millis(3_500)).unwrap_err();
         assert!(matches!(error, ClientError::OutcomeUnknown { .. }), "{error}");

@@ -1,5 +1,5 @@
-//! The thin path: a command is sequenced, made durable, handled and answered; a repeat gets the same
-//! answer and has no second effect; a restart goes on where the host stood.
+//! The basic path: a command is sequenced, made durable, handled and answered. A duplicate gets the same reply without
+//! a second effect. A restart continues from the host's last state.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -10,7 +10,7 @@ use gapless_schema::Encoding;
 use gapless_transport::Tier;
 use std::time::{Duration, Instant};
 
-/// Adds what it is told to add; answers with the sum.
+/// Adds numbers; replies with the sum.
 #[derive(Default)]
 struct Adder {
     sum: u64,
@@ -58,7 +58,7 @@ fn add(client: &mut Client, session: SessionKey, number: u64) -> u64 {
         .unwrap()
 }
 
-/// The next reply: (session_seq, sum or refusal, whether it is the first).
+/// Returns the next reply: (session_seq, sum or refusal, first delivery).
 fn next_reply(client: &mut Client) -> (u64, Result<u64, String>, bool) {
     let deadline = Instant::now() + PATIENCE;
     let mut found = None;
@@ -83,8 +83,8 @@ fn next_reply(client: &mut Client) -> (u64, Result<u64, String>, bool) {
 }
 
 #[test]
-fn in_memory() {
-    let host = ServiceHost::start(Adder::default(), ServiceHostOptions::in_memory()).unwrap();
+fn duplicates_repeat_the_reply() {
+    let host = ServiceHost::start(Adder::default(), ServiceHostOptions::duplicates_repeat_the_reply()).unwrap();
     let mut client = host.connect(ClientOptions::default()).unwrap();
     let session = client.open_session(7, 8).unwrap();
     let first = add(&mut client, session, 5);
@@ -102,7 +102,7 @@ fn in_memory() {
 }
 
 #[test]
-fn a_restart_goes_on_where_the_node_stood() {
+fn restart_continues_the_state() {
     for tier in [Tier::Journal, Tier::Sync] {
         for snapshot in [true, false] {
             let directory = tempfile::tempdir().unwrap();
@@ -145,7 +145,7 @@ fn options_in(directory: &std::path::Path) -> ServiceHostOptions {
 }
 
 #[test]
-fn a_snapshot_is_taken_when_asked_for_and_recovery_begins_there() {
+fn recovery_starts_at_the_snapshot() {
     let directory = tempfile::tempdir().unwrap();
     let options = || ServiceHostOptions { snapshot_interval_frames: None, ..options_in(directory.path()) };
     let host = ServiceHost::start(Adder::default(), options()).unwrap();
@@ -156,7 +156,7 @@ fn a_snapshot_is_taken_when_asked_for_and_recovery_begins_there() {
         next_reply(&mut client).1.unwrap();
     }
     assert_eq!(host.snapshot().unwrap(), 11, "a session open and ten commands");
-    assert_eq!(host.snapshot().unwrap(), 11, "nothing has happened since");
+    assert_eq!(host.snapshot().unwrap(), 11, "no frame was applied since");
     add(&mut client, session, 11);
     next_reply(&mut client).1.unwrap();
     drop(client);
@@ -170,12 +170,12 @@ fn a_snapshot_is_taken_when_asked_for_and_recovery_begins_there() {
     assert_eq!(next_reply(&mut client).1, Ok(67));
     host.stop().unwrap();
 
-    let host = ServiceHost::start(Adder::default(), ServiceHostOptions::in_memory()).unwrap();
+    let host = ServiceHost::start(Adder::default(), ServiceHostOptions::duplicates_repeat_the_reply()).unwrap();
     assert!(host.snapshot().unwrap_err().to_string().contains("tier memory"));
 }
 
 #[test]
-fn a_node_s_counters_are_read_from_outside_and_end_with_it() {
+fn counters_file_ends_with_the_host() {
     let directory = tempfile::tempdir().unwrap();
     let host = ServiceHost::start(Adder::default(), options_in(directory.path())).unwrap();
     let own = host.counters().add("adder.own").unwrap();
@@ -205,7 +205,7 @@ fn a_node_s_counters_are_read_from_outside_and_end_with_it() {
     loop {
         let values = reader.read().unwrap();
         let value_of = |label| values.iter().find(|(found, _)| found == label).map(|(_, value)| *value);
-        // They are stored after the replies have left.
+        // The counters are stored after the replies have left.
         if expected.iter().all(|(label, value)| value_of(label) == Some(*value)) {
             break;
         }
@@ -218,7 +218,7 @@ fn a_node_s_counters_are_read_from_outside_and_end_with_it() {
 }
 
 #[test]
-fn a_reconnect_is_no_refusal() {
+fn reconnect_counts_no_refusal() {
     let directory = tempfile::tempdir().unwrap();
     let host = ServiceHost::start(Adder::default(), options_in(directory.path())).unwrap();
     let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
@@ -235,7 +235,7 @@ fn a_reconnect_is_no_refusal() {
 }
 
 #[test]
-fn a_closed_session_is_forgotten_and_its_token_opens_another() {
+fn token_of_closed_session_is_reusable() {
     let directory = tempfile::tempdir().unwrap();
     let host = ServiceHost::start(Adder::default(), options_in(directory.path())).unwrap();
     let mut client = host.connect(ClientOptions::default()).unwrap();
@@ -255,7 +255,7 @@ fn a_closed_session_is_forgotten_and_its_token_opens_another() {
     assert_eq!(next_reply(&mut client).1, Ok(3), "the state is the service's, not the session's");
     drop(client);
     host.stop().unwrap();
-    // The fold of the journal forgets it too.
+    // A replay of the journal forgets the session too.
     let host = ServiceHost::start(Adder::default(), options_in(directory.path())).unwrap();
     let mut client = host.connect(ClientOptions::default()).unwrap();
     let found = client.open_session(5, 4).unwrap();
@@ -264,7 +264,7 @@ fn a_closed_session_is_forgotten_and_its_token_opens_another() {
 }
 
 #[test]
-fn a_closed_session_hears_nothing_late() {
+fn closed_session_gets_no_messages() {
     let directory = tempfile::tempdir().unwrap();
     let host = ServiceHost::start(Adder::default(), options_in(directory.path())).unwrap();
     let mut client = host.connect(ClientOptions::default()).unwrap();
@@ -273,13 +273,13 @@ fn a_closed_session_hears_nothing_late() {
         let closed = client.open_session(1_000 + round, 4).unwrap();
         add(&mut client, closed, 1);
         next_reply(&mut client).1.unwrap();
-        // The answer to the repeat is on its way, and comes before that of the other session below.
+        // The reply to the repeated command is on its way, ahead of the other session's.
         client.repeat(closed, 1).unwrap();
         client.close_session(closed).unwrap();
         let mut heard = Vec::new();
         let (begun, mut is_sent) = (Instant::now(), false);
         while heard.is_empty() && begun.elapsed() < PATIENCE {
-            // First it listens while the closed session is still the last that it sent for.
+            // First it listens while the closed session is still the last one that it sent for.
             if !is_sent && begun.elapsed() > Duration::from_millis(2) {
                 add(&mut client, other, 1);
                 is_sent = true;

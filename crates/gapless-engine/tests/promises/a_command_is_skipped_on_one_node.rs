@@ -1,5 +1,5 @@
-//! A command at which the handler panics is skipped by a mark of the stream; and the rules for faults are written into the
-//! stream, and hold for its life.
+//! A command whose handler panics is skipped by a mark in the stream. The fault rules are written to the stream and
+//! hold for its life.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says where it failed")]
 
@@ -18,7 +18,7 @@ use gapless_wire::{Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, alig
 use std::fs;
 use std::path::Path;
 
-/// Rules other than the default ones.
+/// Rules other than the default.
 fn dead_letter() -> Policy {
     Policy { on_panic: OnPanic::DeadLetter, ..Policy::default() }
 }
@@ -31,7 +31,8 @@ fn refused(options: ServiceHostOptions) -> String {
     ServiceHost::start(Adder::default(), options).err().expect("the start is refused").to_string()
 }
 
-/// A directory whose service has added 10 and stopped at its command at sequence 3, behind which 7 is to be added.
+/// Creates a directory whose service has added 10 and stopped at its command at sequence 3, followed by a command that
+/// adds 7.
 fn poisoned() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let host = start(options(directory.path()));
@@ -50,7 +51,7 @@ fn last_sequence(place: &Path) -> u64 {
     JournalReader::open(StreamLayout::new(place).journal()).unwrap().last_sequence().unwrap()
 }
 
-/// Appends a frame to the journal of a service that does not run.
+/// Appends a frame to the journal of a stopped service.
 fn append(place: &Path, kind: Kind, fragment: Fragment, payload: &[u8]) {
     let journal = StreamLayout::new(place).journal();
     let stream_id = JournalReader::open(&journal).unwrap().stream_id();
@@ -69,18 +70,18 @@ fn append(place: &Path, kind: Kind, fragment: Fragment, payload: &[u8]) {
 }
 
 #[test]
-fn a_torn_message_behind_it_is_cut() {
+fn torn_message_is_removed() {
     let directory = poisoned();
     let place = directory.path();
     let whole = last_sequence(place);
-    // The end that a process leaves when it is killed between two writes.
+    // End of the journal after a kill between two writes.
     (0..2).for_each(|index| append(place, Kind::Command, Fragment { index, count: 3 }, b"torn"));
     for part in 1..=2 {
         let said = skip(place, whole + part).unwrap_err().to_string();
         let expected = format!("a message that ends at {}, and the journal ends at {}", whole + 3, whole + 2);
         assert!(said.contains(&expected), "{said}");
     }
-    assert_eq!(last_sequence(place), whole + 2, "a refusal cuts nothing");
+    assert_eq!(last_sequence(place), whole + 2, "a refusal truncates nothing");
     assert_eq!(skip(place, 3).unwrap(), Skip { sequence: 3, mark: whole + 1, is_repeated: false });
     assert_eq!(last_sequence(place), whole + 1);
     assert_eq!(verify(&StreamLayout::new(place)).unwrap().verdict(), Verdict::Whole);
@@ -92,7 +93,7 @@ fn a_torn_message_behind_it_is_cut() {
 }
 
 #[test]
-fn a_long_command_is_skipped_at_its_end() {
+fn fragments_are_skipped_at_the_last() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let host = start(options(place));
@@ -116,7 +117,7 @@ fn a_long_command_is_skipped_at_its_end() {
 }
 
 #[test]
-fn two_marks_are_as_one() {
+fn second_mark_changes_nothing() {
     let directory = poisoned();
     let (place, layout) = (directory.path(), StreamLayout::new(directory.path()));
     let mark = skip(place, 3).unwrap().mark;
@@ -130,7 +131,7 @@ fn two_marks_are_as_one() {
         assert_eq!(skip(place, 3).unwrap(), Skip { sequence: 3, mark, is_repeated: true });
     }
     start(options(place)).stop().unwrap();
-    // Nothing else is a command.
+    // No other frame is a command.
     for (sequence, expected) in [(0, "the journal holds 1 to"), (mark, "no command but a Mark")] {
         let said = skip(place, sequence).unwrap_err().to_string();
         assert!(said.contains(expected), "{sequence}: {said}");
@@ -138,15 +139,15 @@ fn two_marks_are_as_one() {
 }
 
 #[test]
-fn nothing_is_skipped_of_an_empty_journal() {
+fn empty_journal_has_no_skips() {
     let directory = tempfile::tempdir().unwrap();
     start(options(directory.path())).stop().unwrap();
     let said = skip(directory.path(), 1).unwrap_err().to_string();
     assert!(said.contains("the journal holds no frame yet"), "{said}");
 }
 
-/// Skips sequence 3, and adds `segments` segments of the journal and a snapshot behind its mark, which is returned with the sum.
-fn far_behind_the_mark(place: &Path, options: &ServiceHostOptions, segments: u64) -> (u64, u64) {
+/// Skips sequence 3, then adds `segments` segments to the journal and a snapshot. Returns the mark and the sum.
+fn write_past_the_mark(place: &Path, options: &ServiceHostOptions, segments: u64) -> (u64, u64) {
     let mark = skip(place, 3).unwrap().mark;
     let host = start(options.clone());
     let mut client = connect(place);
@@ -160,7 +161,7 @@ fn far_behind_the_mark(place: &Path, options: &ServiceHostOptions, segments: u64
     (mark, sum)
 }
 
-/// The sum of the service in `place`, which starts for that.
+/// Starts the service in `place`; returns its sum.
 fn sum_of(place: &Path, options: &ServiceHostOptions) -> u64 {
     let host = start(options.clone());
     let mut client = connect(place);
@@ -171,14 +172,14 @@ fn sum_of(place: &Path, options: &ServiceHostOptions) -> u64 {
 }
 
 #[test]
-fn a_mark_goes_with_its_segment() {
+fn mark_is_deleted_with_its_segment() {
     let directory = poisoned();
     let (place, layout) = (directory.path(), StreamLayout::new(directory.path()));
     let options = options(place);
     let retention = Retention { bytes_max: Some(256 << 10), age_max_ns: None };
     let options =
         ServiceHostOptions { persistence: Persistence { retention, ..options.persistence.clone() }, ..options };
-    let (mark, sum) = far_behind_the_mark(place, &options, 2);
+    let (mark, sum) = write_past_the_mark(place, &options, 2);
     let host = start(options.clone());
     let first = || JournalReader::open(layout.journal()).unwrap().first_sequence();
     until("the segment of command and mark is deleted", || first() > mark);
@@ -195,7 +196,7 @@ fn a_mark_goes_with_its_segment() {
     send(&mut client, key, PANIC, b"?");
     failure(&host);
     assert!(host.stop().is_err());
-    // The next skip leaves out the line that nobody needs.
+    // The next skip drops the unneeded line.
     let poisoned = last_sequence(place);
     let mark = skip(place, poisoned).unwrap().mark;
     assert_eq!(fs::read_to_string(layout.skips()).unwrap(), format!("{poisoned} at {mark}\n"));
@@ -203,23 +204,23 @@ fn a_mark_goes_with_its_segment() {
 }
 
 #[test]
-fn a_start_needs_no_archived_mark() {
+fn start_needs_no_archived_mark() {
     let directory = poisoned();
     let (place, layout) = (directory.path(), StreamLayout::new(directory.path()));
     let options = options(place);
-    let (mark, sum) = far_behind_the_mark(place, &options, 1);
+    let (mark, sum) = write_past_the_mark(place, &options, 1);
     let archived = tempfile::tempdir().unwrap();
     let to = ArchiveOptions { place: archived.path().to_owned(), form: ArchiveForm::Plain, before_sequence: None };
     let report = archive(&layout.journal(), &to, |_| {}).unwrap();
     assert!(report.archived.iter().any(|segment| segment.last_sequence >= mark), "{report:?}");
-    // The file system of the archive is not mounted.
+    // The archive's file system is not mounted.
     archived.close().unwrap();
     assert!(layout.skips().exists() && JournalReader::open(layout.journal()).unwrap().first_sequence() <= mark);
     assert_eq!(sum_of(place, &options), sum);
 }
 
 #[test]
-fn one_node_goes_on_behind_it() {
+fn node_continues_after_the_skip() {
     let directory = poisoned();
     let place = directory.path();
     let layout = StreamLayout::new(place);
@@ -239,14 +240,14 @@ fn one_node_goes_on_behind_it() {
     assert_eq!(add(&mut client, key, 1), if last == 3 { 11 } else { 18 });
     host.stop().unwrap();
 
-    // The replay of a copy, with the policy of another time.
+    // Replay of a copy, with the default policy.
     let (fold, _) = replay_copy(place, Adder::default(), Policy::default(), u64::MAX, &mut NoSink).unwrap();
     let state = fold.state();
 
-    // Without the file, and with one of another journal or a damaged one, a start says so.
+    // A start reports a missing, foreign or damaged file.
     let file = fs::read(layout.skips()).unwrap();
     for (damaged, expected) in [
-        // The handler panics before the mark is met.
+        // The handler panics before the replay reaches the mark.
         (None, "skip this sequence (`gapless journal skip DIRECTORY 3`"),
         (Some("2 at 4\n"), "the file is of another journal"),
         (Some("3 at 999\n"), "the file is of another journal"),
@@ -265,7 +266,7 @@ fn one_node_goes_on_behind_it() {
     assert!(skip(place, 3).unwrap().is_repeated);
     assert_eq!(fs::read(layout.skips()).unwrap(), file);
 
-    // Behind a snapshot nobody needs the file.
+    // After a snapshot the file is not needed.
     let host = start(options(place));
     host.snapshot().unwrap();
     host.stop().unwrap();
@@ -276,7 +277,7 @@ fn one_node_goes_on_behind_it() {
     assert_eq!(verify(&layout).unwrap().verdict(), Verdict::Whole);
 }
 
-/// The sum of a running host, as its snapshot has it.
+/// Returns the sum of a running host by its snapshot.
 fn verify_state(host: &ServiceHost, place: &Path) -> Vec<u8> {
     host.snapshot().unwrap();
     let copy = replay_copy(place, Adder::default(), Policy::default(), u64::MAX, &mut NoSink);
@@ -284,8 +285,8 @@ fn verify_state(host: &ServiceHost, place: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn a_mended_handler_meets_the_mark() {
-    /// Takes every command, that of the other's panic too.
+fn fixed_handler_still_needs_the_file() {
+    /// Service that takes every command, without a panic.
     #[derive(Default)]
     struct Mended;
     impl gapless_engine::Service for Mended {
@@ -304,12 +305,12 @@ fn a_mended_handler_meets_the_mark() {
     let mark = skip(place, 3).unwrap().mark;
     fs::remove_file(StreamLayout::new(place).skips()).unwrap();
     fs::remove_file(StreamLayout::new(place).outputs()).unwrap();
-    let said = ServiceHost::start(Mended, options(place)).err().expect("it has handled what is skipped").to_string();
+    let said = ServiceHost::start(Mended, options(place)).err().expect("the skipped command was handled").to_string();
     assert!(said.contains(&format!("says at sequence {mark} that sequence 3 is skipped")), "{said}");
 }
 
 #[test]
-fn only_a_command_without_effect_is_skipped() {
+fn handled_command_is_not_skipped() {
     let directory = poisoned();
     let place = directory.path();
     let said = |sequence| skip(place, sequence).unwrap_err().to_string();
@@ -332,7 +333,7 @@ fn only_a_command_without_effect_is_skipped() {
         ("bus", "refuses its command"),
     ] {
         let record = fs::read_to_string(place.join("directory")).unwrap();
-        // As a program writes it that knows of no checksum.
+        // As written by a program that knows no checksum.
         let (plain, _) = record.split_once("check ").unwrap();
         fs::write(place.join("directory"), plain.replace("kind service", &format!("kind {kind}"))).unwrap();
         assert!(said(3).contains(expected), "{kind}: {}", said(3));
@@ -344,10 +345,10 @@ fn only_a_command_without_effect_is_skipped() {
 }
 
 #[test]
-fn handled_before_a_kill_is_not_skipped() {
+fn interrupted_frame_bounds_skips() {
     let directory = poisoned();
     let (place, layout) = (directory.path(), StreamLayout::new(directory.path()));
-    // Of a process that was killed at sequence 3, and has recorded no outputs.
+    // State of a process that was killed at sequence 3 without recorded outputs.
     fs::remove_file(layout.outputs()).unwrap();
     let counters = gapless_agent::Counters::create(layout.counters(), 1).unwrap();
     let handling = counters.add("service.handling_sequence").unwrap();
@@ -355,7 +356,7 @@ fn handled_before_a_kill_is_not_skipped() {
     let said = skip(place, 2).unwrap_err().to_string();
     assert!(said.contains("it was handled: the process before was ended at sequence 3"), "{said}");
     let mark = skip(place, 3).unwrap().mark;
-    // Behind the mark, too, the file is written again.
+    // With a later sequence in progress the file is rewritten too.
     handling.set(mark + 1);
     fs::remove_file(layout.skips()).unwrap();
     assert_eq!(skip(place, 3).unwrap(), Skip { sequence: 3, mark, is_repeated: true });
@@ -367,7 +368,7 @@ fn another_user_is_refused() {
     let directory = poisoned();
     let layout = StreamLayout::new(directory.path());
     if std::os::unix::fs::chown(layout.journal(), Some(12345), None).is_err() {
-        // Only root gives a folder away.
+        // Only root can change the owner of a folder.
         return;
     }
     let said = skip(directory.path(), 3).unwrap_err().to_string();
@@ -375,7 +376,7 @@ fn another_user_is_refused() {
 }
 
 #[test]
-fn a_damaged_file_is_found_before_the_mark() {
+fn damaged_file_is_found_first() {
     let directory = poisoned();
     let layout = StreamLayout::new(directory.path());
     let before = last_sequence(directory.path());
@@ -385,7 +386,7 @@ fn a_damaged_file_is_found_before_the_mark() {
 }
 
 #[test]
-fn rules_for_faults_hold_for_the_streams_life() {
+fn fault_rules_hold_for_life() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let host = start(with(place, dead_letter()));
@@ -398,19 +399,19 @@ fn rules_for_faults_hold_for_the_streams_life() {
     let fixed = "the stream says for its whole life that a panic is a dead letter (on_panic DeadLetter)";
     let said = refused(options(place));
     assert!(said.contains(fixed), "{said}");
-    // Whatever the policy of a replay is.
+    // Independent of the policy of the replay.
     let replayed = replay_copy(place, Adder::default(), Policy::default(), u64::MAX, &mut NoSink);
     assert_eq!(replayed.unwrap().0.state(), 11u64.to_le_bytes());
     let host = start(with(place, dead_letter()));
     host.snapshot().unwrap();
     host.stop().unwrap();
-    // The snapshot has them, too.
+    // The snapshot has the rules too.
     assert!(refused(options(place)).contains(fixed));
     start(with(place, dead_letter())).stop().unwrap();
 }
 
 #[test]
-fn a_stream_that_stops_begins_to_dead_letter() {
+fn stopped_stream_can_adopt_rules() {
     let directory = poisoned();
     let place = directory.path();
     let host = start(with(place, dead_letter()));

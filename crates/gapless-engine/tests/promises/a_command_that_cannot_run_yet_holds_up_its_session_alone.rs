@@ -1,5 +1,5 @@
-//! A writer of transactions may put a command off. Its session waits, with its order kept, nothing lost and nothing run twice; other sessions
-//! go on.
+//! A writer of transactions may postpone a command. Its session waits in order, without a lost or repeated command,
+//! while other sessions continue.
 
 use gapless_agent::Waker;
 use gapless_client::client::{ClientOptions, MessageType};
@@ -18,14 +18,14 @@ use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const NUMBER: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
-/// A command of several frames.
+/// Length of a command with several frames.
 const LONG: usize = 100_000;
 
-/// Puts commands off by chance, for a number of turns by chance.
+/// Postpones random commands for a random number of turns.
 struct Choosing {
     random: Random,
     waker: Waker,
-    /// Sessions that wait, and for how many turns.
+    /// Waiting sessions, with the remaining turns.
     waiting: Vec<(u64, u64)>,
     is_led: bool,
 }
@@ -42,7 +42,7 @@ impl Transactions for Choosing {
     fn poll(&mut self, _: u64) -> bool {
         self.waiting.iter_mut().for_each(|(_, turns)| *turns = turns.saturating_sub(1));
         if !self.waiting.is_empty() {
-            // There is a turn more.
+            // Requests another turn.
             self.waker.wake();
         }
         self.is_led
@@ -83,7 +83,7 @@ impl Transactions for Choosing {
     fn closed(&mut self, _: u64) {}
 }
 
-/// The sequence, session and number of each command that was run, in the order of the stream.
+/// Sequence, session and number of each executed command, in stream order.
 #[derive(Clone, Default)]
 struct Ran(Arc<Mutex<Vec<(u64, u64, u64)>>>);
 
@@ -110,7 +110,7 @@ fn start<W: Transactions + 'static>(
     ServiceHost::start_transactions(ran.clone(), make_writer, ServiceHostOptions::in_memory()).unwrap()
 }
 
-/// Sends the numbers from 1 to `last` in each session, a long command now and then, and awaits all replies.
+/// Sends the numbers from 1 to `last` in each session, with some long commands, and awaits all replies.
 fn send_all(client: &mut Client, sessions: &[SessionKey], last: u64, random: &mut Random) {
     let (mut next, mut answered) = (vec![1; sessions.len()], vec![0; sessions.len()]);
     let mut moved = Instant::now();
@@ -141,12 +141,12 @@ fn send_all(client: &mut Client, sessions: &[SessionKey], last: u64, random: &mu
             moved = Instant::now();
         };
         client.poll(64, take).unwrap();
-        assert!(moved.elapsed() < PATIENCE, "{answered:?} of {last} are answered, and nothing moves");
+        assert!(moved.elapsed() < PATIENCE, "{answered:?} of {last} are answered, without progress");
     }
 }
 
 #[test]
-fn each_session_keeps_its_order_and_nothing_is_lost_or_run_twice() {
+fn postponed_sessions_keep_their_order() {
     let mut random = Random::seeded();
     let ran = Ran::default();
     let chances = Random::new(random.number());
@@ -163,7 +163,7 @@ fn each_session_keeps_its_order_and_nothing_is_lost_or_run_twice() {
     host.stop().unwrap();
     let ran = ran.0.lock().unwrap();
     assert_eq!(ran.len() as u64, 6 * last);
-    assert!(ran.is_sorted_by(|a, b| a.0 < b.0), "sequences that were taken back are given again, to one");
+    assert!(ran.is_sorted_by(|a, b| a.0 < b.0), "each sequence is used once");
     let mut sessions: Vec<_> = ran.iter().map(|(_, session, _)| *session).collect();
     sessions.sort_unstable();
     sessions.dedup();
@@ -174,7 +174,7 @@ fn each_session_keeps_its_order_and_nothing_is_lost_or_run_twice() {
     }
 }
 
-/// Puts off what one session sends, until it is told otherwise.
+/// Postpones the commands of one session until `is_open` is set.
 struct Holding {
     is_open: Arc<AtomicBool>,
     held: Option<u64>,
@@ -225,7 +225,7 @@ impl Transactions for Holding {
 }
 
 #[test]
-fn other_sessions_of_the_same_client_go_on() {
+fn other_sessions_continue() {
     let (ran, is_open) = (Ran::default(), Arc::<AtomicBool>::default());
     let writer = Holding { is_open: Arc::clone(&is_open), held: None, is_told: false };
     let host = start(|_| writer, &ran);

@@ -1,5 +1,5 @@
-//! Members compare their states behind the same sequences: the one that differs stops and says where that began, whether it
-//! leads or follows, and the others go on.
+//! Members compare their states after the same sequences. One that differs, leader or follower, stops with an error
+//! that says where the difference began; the others continue.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const NUMBER: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
-/// From here on a planted copy is another one.
+/// Sequence from which a planted instance differs.
 const DIFFERS_FROM: u64 = 120;
 
-/// Adds numbers, and one more where it is planted.
+/// Adds numbers, and one more in a planted instance.
 struct Sum {
     sum: u64,
     is_planted: Arc<AtomicBool>,
@@ -44,7 +44,7 @@ impl Service for Sum {
 }
 
 fn started() -> (Cluster, Vec<Arc<AtomicBool>>) {
-    // So patient that nobody else leads because the machine is busy: the next leader has nothing to compare with.
+    // A long timeout prevents a change of leader on a busy machine: the next leader has no hashes to compare.
     let mut cluster = Cluster::new(3, "[election]\ntimeout = \"2 s\"\n[service]\nhash_interval_frames = 50\n");
     let planted: Vec<_> = (0..3).map(|_| Arc::<AtomicBool>::default()).collect();
     for member in 1..=3 {
@@ -54,7 +54,7 @@ fn started() -> (Cluster, Vec<Arc<AtomicBool>>) {
     (cluster, planted)
 }
 
-/// The newest sequence that a leader has compared.
+/// Returns the newest sequence that the leader has compared.
 fn compared(cluster: &Cluster) -> Option<u64> {
     let status = cluster.of(cluster.leader()).member().status()?;
     status.compared_sequence
@@ -68,11 +68,11 @@ fn stops(leads: bool) {
     let odd = if leads { leader } else { leader % 3 + 1 };
     planted[odd - 1].store(true, Ordering::Relaxed);
     caller.call_until(&mut cluster, 90);
-    wait("the comparison before it begins", || compared(&cluster).filter(|sequence| *sequence == 50));
+    wait("the comparison before the difference", || compared(&cluster).filter(|sequence| *sequence == 50));
     assert!(cluster.failures.is_empty(), "{:?}", cluster.failures);
-    // The session's open is a frame, too: 50, 100 and 150 are passed.
+    // The session's open is a frame too: 50, 100 and 150 are passed.
     caller.call_until(&mut cluster, 170);
-    let error = wait("the end of the odd one", || {
+    let error = wait("the end of the differing member", || {
         cluster.end_failed();
         cluster.failures.get(&odd).cloned()
     });
@@ -87,17 +87,17 @@ fn stops(leads: bool) {
 }
 
 #[test]
-fn a_follower_that_differs_stops() {
+fn differing_follower_stops() {
     stops(false);
 }
 
 #[test]
-fn a_leader_that_differs_hands_over_and_stops() {
+fn differing_leader_hands_over() {
     stops(true);
 }
 
 #[test]
-fn equal_copies_go_on() {
+fn equal_members_continue() {
     let (mut cluster, _) = started();
     let mut caller = Caller::new(&cluster, NUMBER);
     caller.call_until(&mut cluster, 1_000);

@@ -1,5 +1,5 @@
-//! A client or a node that polls, and does not sleep in `wait`, notices that its service or sequencer is gone after about 50
-//! ms, however few polls that is.
+//! A client or a node that polls without sleeping in `wait` detects after about 50 ms that its service or sequencer is
+//! gone, even with few polls.
 
 use gapless_client::client::ClientOptions;
 use gapless_client::node::{
@@ -12,7 +12,7 @@ use gapless_stream::options::EventStreamOptions;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// 50 ms of polls, and as much again for a busy machine and for the end of the service's own threads.
+/// 50 ms of polls, doubled for a busy machine and the end of the service's threads.
 const POLLS_MAX: u32 = 100;
 
 struct Idle;
@@ -27,18 +27,18 @@ impl Service for Idle {
     }
 }
 
-/// How many polls, a millisecond apart, it takes until `poll` has noticed.
+/// Counts the polls, a millisecond apart, until `poll` returns true.
 fn polls_until(mut poll: impl FnMut() -> bool) -> u32 {
     (1..=2 * POLLS_MAX)
         .find(|_| {
             std::thread::sleep(Duration::from_millis(1));
             poll()
         })
-        .expect("it is noticed")
+        .expect("the end is detected")
 }
 
 #[test]
-fn a_client_that_only_polls_notices() {
+fn polling_client_detects_the_end() {
     let directory = tempfile::tempdir().unwrap();
     let host = ServiceHost::start(Idle, ServiceHostOptions::in_directory(directory.path())).unwrap();
     let mut client = Client::connect(host.socket_path().unwrap(), ClientOptions::default()).unwrap();
@@ -53,7 +53,7 @@ fn a_client_that_only_polls_notices() {
 }
 
 #[test]
-fn a_node_that_only_polls_notices() {
+fn polling_node_detects_the_end() {
     let directory = tempfile::tempdir().unwrap();
     let stream = EventStream::start(&EventStreamOptions::in_directory(directory.path())).unwrap();
     let link = SharedMemoryLink::new(directory.path(), SharedMemoryOptions::default());

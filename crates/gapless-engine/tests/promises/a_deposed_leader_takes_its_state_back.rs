@@ -1,6 +1,6 @@
-//! A leader of a state-replicated service that ran ahead of its cluster and is deposed: what it ran ahead by is cut, its
-//! state is made anew, and the commands are run again by the next leader. And what one member does by itself: long messages,
-//! refusals, notices, snapshots while it leads, recovery.
+//! A deposed leader of a state-replicated service that ran ahead of its cluster: its speculative frames are truncated,
+//! its state is rebuilt, and the next leader runs the commands again. Also a single member: long messages, refusals,
+//! notices, snapshots while it leads, recovery.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -29,7 +29,7 @@ const LENGTHS: MessageType = MessageType { schema: 1 << 16 | 2, encoding: Encodi
 const NOTIFY: MessageType = MessageType { schema: 1 << 16 | 3, encoding: Encoding::Opaque };
 const UNKNOWN: MessageType = MessageType { schema: 1 << 16 | 4, encoding: Encoding::Opaque };
 
-/// Bytes that were sent, with what the handler drew.
+/// Received bytes, followed by a random number of the handler.
 #[derive(Clone)]
 struct Kept(Vec<u8>);
 
@@ -50,7 +50,7 @@ impl StoreObject for Kept {
 struct Keeper {
     kept: Queue<Kept>,
     count: Counter,
-    /// Handlers run in this process, whatever became of them.
+    /// Handler runs in this process, committed or not.
     runs: Arc<AtomicU64>,
 }
 
@@ -72,7 +72,7 @@ impl Keeper {
         context.reply_with(LENGTHS, &lengths.map(u64::to_le_bytes).concat())
     }
 
-    /// As many notices as the payload's first byte says, times 256.
+    /// Sends 256 notices for each unit of the payload's first byte.
     fn notify(&self, _: &mut Transaction<'_>, payload: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
         for _ in 0..usize::from(payload[0]) * 256 {
             context.send_bytes(context.session(), KEEP.schema, KEEP.encoding, 0, |_| Ok::<_, String>(0))?;
@@ -97,7 +97,7 @@ fn epoch_ns() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos() as u64
 }
 
-/// A member that a thread turns by hand, unless it is paused.
+/// A member polled by a test thread, unless it is paused.
 struct Turned {
     replica: Arc<Mutex<Replica>>,
     is_paused: Arc<AtomicBool>,
@@ -114,7 +114,7 @@ impl Turned {
         let (is_paused, has_ended) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (turned, paused, ended) = (Arc::clone(&replica), Arc::clone(&is_paused), Arc::clone(&has_ended));
         let thread = std::thread::spawn(move || {
-            // While it is paused its clock stands, too: it notices nothing.
+            // Its clock stops during a pause, so it does not detect one.
             let (begin_ns, mut running, mut last) = (epoch_ns(), Duration::from_nanos(1), Instant::now());
             while !ended.load(Ordering::Relaxed) {
                 let before = std::mem::replace(&mut last, Instant::now());
@@ -137,7 +137,7 @@ impl Turned {
 
     fn pause(&self) {
         self.is_paused.store(true, Ordering::Relaxed);
-        // Not in the middle of a turn any more.
+        // Waits for the end of the current turn.
         drop(self.replica.lock().unwrap());
     }
 
@@ -171,7 +171,7 @@ impl Drop for Turned {
     }
 }
 
-/// The members' files and their directories.
+/// Writes the members' files; returns them and the members' sockets.
 fn files(root: &Path, count: usize) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let ports = free_ports(count);
     let of = |member: usize| {
@@ -200,7 +200,7 @@ fn connect(sockets: &[PathBuf]) -> (Client, SessionKey) {
 }
 
 #[test]
-fn what_it_ran_ahead_by_is_taken_back_and_run_again_elsewhere() {
+fn deposed_leader_rebuilds_its_state() {
     const TOGETHER: u64 = 8;
     const ROUNDS_MAX: u64 = 10;
     let root = tempfile::tempdir().unwrap();
@@ -215,7 +215,7 @@ fn what_it_ran_ahead_by_is_taken_back_and_run_again_elsewhere() {
     };
     let (mut sent, mut unknown, mut remade) = (0_u64, 0_u64, 0);
     for _ in 0..ROUNDS_MAX {
-        until("nobody leads", || leader_of(&members).is_some());
+        until("a member leads", || leader_of(&members).is_some());
         let leader = leader_of(&members).unwrap();
         let token = random_token();
         let (mut client, session) = members[leader].as_ref().unwrap().connect(token);
@@ -235,7 +235,7 @@ fn what_it_ran_ahead_by_is_taken_back_and_run_again_elsewhere() {
             }
         }
         members[leader].as_ref().unwrap().go_on();
-        // It runs them unless it has noticed before that it is alone.
+        // The leader runs them unless it has detected its isolation.
         let deadline = Instant::now() + Duration::from_secs(4);
         while runs.load(Ordering::Relaxed) < before + TOGETHER && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
@@ -244,7 +244,7 @@ fn what_it_ran_ahead_by_is_taken_back_and_run_again_elsewhere() {
         for at in (0..3).filter(|at| *at != leader) {
             members[at] = Some(Turned::start(&files[at], &runs));
         }
-        until("nobody leads in its place", || leader_of(&members).is_some());
+        until("another member leads", || leader_of(&members).is_some());
         let next = leader_of(&members).unwrap();
         members[leader].as_ref().unwrap().go_on();
         let (mut other, session) = members[next].as_ref().unwrap().connect(token);
@@ -256,7 +256,7 @@ fn what_it_ran_ahead_by_is_taken_back_and_run_again_elsewhere() {
                     replies.push(reply.payload);
                     sent += 1;
                 }
-                // It does not lead any more, which may happen on a busy machine.
+                // It may have lost the lead on a busy machine.
                 Err(
                     ClientError::Disconnected { .. }
                     | ClientError::NotLeader { .. }
@@ -268,12 +268,12 @@ fn what_it_ran_ahead_by_is_taken_back_and_run_again_elsewhere() {
                 Err(error) => panic!("{error}"),
             }
         }
-        until("all members stand where the others do, with the same state", || {
+        until("all members have the same sequence and state", || {
             let standing: Vec<_> = members.iter().flatten().map(Turned::standing).collect();
             standing.iter().all(|each| *each == standing[0])
         });
         remade += members[leader].as_ref().unwrap().replica.lock().unwrap().states_remade();
-        // It may hear of its commands where it is, too: of the effects that they have, and not of those that were cut.
+        // The old client may get replies too, but only to committed effects, not to truncated ones.
         let answered = client.poll(256, |incoming| {
             if let Incoming::Reply { reply, .. } = incoming
                 && let Some(known) = replies.get(reply.session_seq as usize - 1)
@@ -286,10 +286,10 @@ fn what_it_ran_ahead_by_is_taken_back_and_run_again_elsewhere() {
             break;
         }
     }
-    assert!(remade > 0, "a state is made anew where what it was ahead by was cut");
-    assert!(runs.load(Ordering::Relaxed) > sent, "what was cut is run again");
+    assert!(remade > 0, "a truncation of speculative frames rebuilds the state");
+    assert!(runs.load(Ordering::Relaxed) > sent, "truncated commands run again");
     let mut counted = None;
-    until("somebody leads to the end", || {
+    until("a leader answers the last call", || {
         let Some(leader) = leader_of(&members) else { return false };
         let (mut client, session) = members[leader].as_ref().unwrap().connect(random_token());
         counted = client.call(session, LENGTHS, &[], PATIENCE).ok();
@@ -300,7 +300,7 @@ fn what_it_ran_ahead_by_is_taken_back_and_run_again_elsewhere() {
 }
 
 #[test]
-fn what_an_operator_says_of_faults_that_cannot_be_is_refused() {
+fn meaningless_fault_rules_are_refused() {
     let root = tempfile::tempdir().unwrap();
     let (files, _) = files(root.path(), 1);
     let text = std::fs::read_to_string(&files[0]).unwrap();
@@ -317,7 +317,7 @@ fn what_an_operator_says_of_faults_that_cannot_be_is_refused() {
 }
 
 #[test]
-fn one_member_by_itself_keeps_what_its_handlers_did() {
+fn single_member_keeps_its_state() {
     let root = tempfile::tempdir().unwrap();
     let (files, sockets) = files(root.path(), 1);
     let config = ClusterConfig::load(&files[0]).unwrap();
@@ -334,7 +334,8 @@ fn one_member_by_itself_keeps_what_its_handlers_did() {
         let reply = call(KEEP, payload).unwrap();
         assert_eq!(reply.payload[..payload.len()], *payload);
     }
-    // What cannot be done leaves nothing behind: a refusal, too long a transaction, too many notices, no handler.
+    // A refused command leaves no trace: by the handler, for a long transaction, for too many notices, without a
+    // handler.
     let refusals = [
         (KEEP, &[0; 9][..], "begins with 0"),
         (KEEP, &[1; 450_000], "the limit is"),
@@ -350,11 +351,11 @@ fn one_member_by_itself_keeps_what_its_handlers_did() {
     let lengths = call(LENGTHS, &[]).unwrap().payload;
     let expected = [3, 3, 390_005 + 24].map(u64::to_le_bytes).concat();
     assert_eq!(lengths, expected);
-    // It leads, and its state is ahead; a snapshot is taken all the same, and commands go on behind it.
+    // It leads with a speculative state; a snapshot works nevertheless, and commands continue after it.
     let at = replica.snapshot().unwrap();
     assert!(at > 0);
     call(KEEP, b"behind the snapshot").unwrap();
-    until("it is handled", || replica.handled_sequence() > at);
+    until("the command is handled", || replica.handled_sequence() > at);
     let (hash, ran) = (replica.state_hash(), runs.load(Ordering::Relaxed));
     replica.stop().unwrap();
     let replica = start();

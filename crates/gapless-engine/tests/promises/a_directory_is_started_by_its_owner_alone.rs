@@ -1,5 +1,6 @@
-//! A sequencer or a service host does not start on the directory of a member or of a relay, nor on each other's, nor a member on that
-//! of a stream or of another member: each would make another history of what is there. What is refused is as it was.
+//! A sequencer or a service host refuses the directory of a member or a relay, or of each other. A member refuses the
+//! directory of a stream or another member. Each start would create another history of the contents. A refused start
+//! changes nothing.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::attacked::{Adder, add, connect, options, start};
@@ -23,13 +24,13 @@ fn content(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 #[track_caller]
 fn is_refused<T, E: std::fmt::Display>(directory: &Path, words: &str, start: impl FnOnce() -> Result<T, E>) {
     let before = content(directory);
-    let said = start().err().expect("it starts").to_string();
+    let said = start().err().expect("the start is refused").to_string();
     assert!(said.contains(words) && said.contains(directory.to_str().unwrap()), "{said}");
     assert!(content(directory) == before, "something was changed: {said}");
 }
 
 #[test]
-fn a_stream_or_a_node_on_what_is_a_members_or_a_relays() {
+fn members_and_relays_are_protected() {
     for (marker, words) in
         [("instance", "member of a cluster"), ("voting", "member of a cluster"), ("origin", "a relay's")]
     {
@@ -42,20 +43,21 @@ fn a_stream_or_a_node_on_what_is_a_members_or_a_relays() {
 }
 
 #[test]
-fn a_stream_on_what_is_a_services_and_a_service_on_what_is_a_streams() {
+fn stream_and_service_are_separate() {
     let directory = tempfile::tempdir().unwrap();
     let (service, stream) = (directory.path().join("service"), directory.path().join("stream"));
     let start_stream = |place: &Path| EventStream::start(&EventStreamOptions::in_directory(place));
     start(options(&service)).stop().unwrap();
     is_refused(&service, "a service's", || start_stream(&service));
-    // Nor is it a stream's where some of the service's files are lost.
+    // The same holds if some of the service's files are lost.
     std::fs::remove_file(StreamLayout::new(&service).outputs()).unwrap();
     is_refused(&service, "a service's", || start_stream(&service));
     start(options(&service)).stop().unwrap();
 
     start_stream(&stream).unwrap().stop().unwrap();
     is_refused(&stream, "this is a stream's directory", || ServiceHost::start(Adder::default(), options(&stream)));
-    // A sequencer started here before that was refused, and nothing was published: it is a service's still.
+    // A sequencer started here by an older program was not refused, but published nothing: the directory still belongs
+    // to the service.
     std::fs::create_dir_all(StreamLayout::new(&service).state()).unwrap();
     start(options(&service)).stop().unwrap();
     is_refused(&service, "a service's", || start_stream(&service));
@@ -63,7 +65,7 @@ fn a_stream_on_what_is_a_services_and_a_service_on_what_is_a_streams() {
 }
 
 #[test]
-fn nothing_waits_at_a_pipe_in_the_place_of_a_file() {
+fn pipe_in_place_of_a_file_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     start(options(place)).stop().unwrap();
@@ -91,7 +93,7 @@ fn nothing_waits_at_a_pipe_in_the_place_of_a_file() {
                     directory_consistency::restore(&layout).err().map(|error| error.to_string()),
                 ];
                 for said in starts {
-                    let said = said.expect("it is refused");
+                    let said = said.expect("each use is refused");
                     assert!(said.contains(words) && said.contains(target.to_str().unwrap()), "{said}");
                 }
             };
@@ -109,7 +111,7 @@ fn nothing_waits_at_a_pipe_in_the_place_of_a_file() {
             std::fs::write(&target, bytes).unwrap();
         }
     }
-    // A link to a folder is fine, and one to a file may be another user's.
+    // A link to a folder is accepted; one to a file may lead to another user's.
     let history = layout.journal().join("history");
     std::fs::rename(&history, directory.path().join("elsewhere")).unwrap();
     std::os::unix::fs::symlink("../elsewhere", &history).unwrap();
@@ -122,7 +124,7 @@ fn nothing_waits_at_a_pipe_in_the_place_of_a_file() {
 }
 
 #[test]
-fn a_member_on_what_is_a_streams_or_another_members() {
+fn member_needs_its_own_directory() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().join("data");
     let host = start(options(&place));
@@ -138,7 +140,7 @@ fn a_member_on_what_is_a_streams_or_another_members() {
         ClusterConfig::parse(&text, "test.toml").unwrap()
     };
     is_refused(&place, "is that of a service", || ClusterMember::start(&config(1, &place)));
-    // It is no member's by that.
+    // The refused start has not turned it into a member's directory.
     directory_consistency::restore(&StreamLayout::new(&place)).unwrap();
 
     let mut cluster = Cluster::new(3, "");
@@ -150,7 +152,7 @@ fn a_member_on_what_is_a_streams_or_another_members() {
     let config = |member: usize| ClusterConfig::load(cluster.file(member)).unwrap();
     let (own, others) = (config(1), config(2));
     let [own, others] = [own, others].map(|it| it.event_stream_options().directory.unwrap());
-    // A program without its service.
+    // A program without the member's service.
     is_refused(&own, "runs none", || ClusterMember::start(&config(1)));
     std::fs::remove_dir_all(&own).unwrap();
     copy(&others, &own);

@@ -1,6 +1,6 @@
-//! A disk that fills up stops the host with an error that names it, and everything acknowledged is there
-//! after a restart with more room. A read-only file system and a directory that another host uses are
-//! errors at the start. Needs the right to mount a tmpfs for all but the last.
+//! A full disk stops the host with an error that names it; after a restart with more space everything acknowledged is
+//! there. A read-only file system and a directory in use are errors at the start. All tests but the last need the right
+//! to mount a tmpfs.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -15,7 +15,7 @@ fn refused(options: ServiceHostOptions) -> EngineError {
 }
 
 #[test]
-fn a_full_disk_stops_the_node_and_loses_nothing() {
+fn full_disk_stops_without_loss() {
     for (tier, snapshot_interval_frames) in [(Tier::Journal, None), (Tier::Sync, None), (Tier::Journal, Some(200))] {
         let Some(disk) = SmallDisk::new(900) else { return };
         let durable = || ServiceHostOptions { tier, snapshot_interval_frames, ..options(&disk.path) };
@@ -42,7 +42,7 @@ fn a_full_disk_stops_the_node_and_loses_nothing() {
             if let Some(failure) = host.failure() {
                 break failure.to_string();
             }
-            assert!(Instant::now() < deadline, "a full disk is not noticed");
+            assert!(Instant::now() < deadline, "the full disk is not detected");
         };
         assert!(said.contains("no space") || said.contains("No space"), "{said}");
         assert!(said.contains(&disk.path.display().to_string()), "the place is named: {said}");
@@ -70,7 +70,7 @@ fn a_full_disk_stops_the_node_and_loses_nothing() {
 }
 
 #[test]
-fn a_read_only_file_system_is_an_error_at_the_start() {
+fn read_only_disk_refuses_the_start() {
     let Some(disk) = SmallDisk::new(2000) else { return };
     let host = start(options(&disk.path));
     let mut client = connect(&disk.path);
@@ -91,7 +91,7 @@ fn a_read_only_file_system_is_an_error_at_the_start() {
 }
 
 #[test]
-fn a_directory_in_use_names_its_holder() {
+fn directory_in_use_names_its_holder() {
     let directory = tempfile::tempdir().unwrap();
     let host = start(options(directory.path()));
     let mut client = connect(directory.path());

@@ -1,6 +1,6 @@
-//! A handler that panics and a message that nobody handles: the host stops with an error that names the
-//! command, or refuses and records it, as the policy says. Nothing of the command is sent, and an
-//! operator who skips it has a host that goes on.
+//! A panicking handler, and a message without a handler: by its policy the host stops with an error that names the
+//! command, or refuses and records it. Nothing of the command is sent, and after an operator skips it the host
+//! continues.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -14,7 +14,7 @@ use gapless_wire::control::RefusalCode;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Of a process that runs a part of a test.
+/// Environment variables of a process that runs a part of a test.
 const DIRECTORY: &str = "GAPLESS_TEST_DIRECTORY";
 const SKIP: &str = "GAPLESS_TEST_SKIP";
 
@@ -27,8 +27,8 @@ fn policy(on_panic: OnPanic, on_unhandled: OnUnhandled, skip: &[u64]) -> Policy 
     Policy { on_panic, on_unhandled, skip_sequences, ..Policy::default() }
 }
 
-/// Sequence 1 is the mark of the rules for faults, which are not the default ones. The host stops at a command of type `schema`, stays stopped until its sequence is skipped, and then
-/// goes on; returns what the error says.
+/// Checks that the host stops at a command of type `schema`, stays stopped until its sequence is skipped, and then
+/// continues. Returns the error. Sequence 1 is the mark of the fault rules, which are not the default.
 fn stops_at(schema: u32) -> String {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
@@ -43,7 +43,7 @@ fn stops_at(schema: u32) -> String {
     assert!(said.contains("sequence 4"), "the command is named: {said}");
     assert!(host.stop().is_err());
 
-    // It is in the journal: a further start finds the same, and says the same.
+    // The command is in the journal: another start fails with the same error.
     let again =
         ServiceHost::start(Adder::default(), stopping(&[])).err().expect("the command is still there").to_string();
     assert!(again.contains("sequence 4"), "{again}");
@@ -75,13 +75,13 @@ fn stops_at(schema: u32) -> String {
 }
 
 #[test]
-fn a_panic_stops_the_node_until_it_is_skipped() {
+fn panic_stops_until_skipped() {
     let said = stops_at(PANIC);
     assert!(said.contains("a handler with a bug") && said.contains("schema 1 template 3"), "{said}");
 }
 
 #[test]
-fn its_clients_in_the_process_learn_why() {
+fn local_clients_get_the_reason() {
     let host = start(ServiceHostOptions::in_memory());
     let (mut caller, mut other) =
         (host.connect(ClientOptions::default()).unwrap(), host.connect(ClientOptions::default()).unwrap());
@@ -96,23 +96,23 @@ fn its_clients_in_the_process_learn_why() {
     host.stop().unwrap_err();
 }
 
-/// The reason that a client is given for the end of its connection.
+/// Polls until the connection ends; returns the reason given to the client.
 fn reason(mut look: impl FnMut() -> Result<(), ClientError>) -> String {
     loop {
         match look() {
             Ok(()) => {}
             Err(ClientError::Disconnected { reason, .. }) => return reason.unwrap_or_default(),
-            Err(error) => panic!("it is disconnected, not {error}"),
+            Err(error) => panic!("expected a disconnect, found {error}"),
         }
     }
 }
 
 #[test]
-fn clients_over_shared_memory_learn_why() {
+fn shared_memory_clients_get_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let host = start(options(place));
-    // By the socket, as from another process.
+    // By the socket, like another process.
     let (mut caller, mut sleeper, mut late) = (connect(place), connect(place), connect(place));
     let key = caller.open_session(5, 8).unwrap();
     let late_key = late.open_session(6, 8).unwrap();
@@ -122,7 +122,7 @@ fn clients_over_shared_memory_learn_why() {
     for said in [reason(|| caller.poll(8, |_| {}).map(drop)), sleeper.join().unwrap()] {
         assert!(said.contains(&expected) && said.contains("a handler with a bug"), "{said}; {expected}");
     }
-    // The process may live on: newcomers are refused.
+    // The process may continue: new clients are refused.
     let options = ClientOptions { timeout: std::time::Duration::from_millis(20), ..ClientOptions::default() };
     let socket = place.join("node.socket");
     let said = Client::connect(&socket, options.clone()).err().unwrap().to_string();
@@ -133,13 +133,13 @@ fn clients_over_shared_memory_learn_why() {
 }
 
 #[test]
-fn an_unhandled_message_stops_the_node_until_it_is_skipped() {
+fn unhandled_stops_until_skipped() {
     let said = stops_at(UNKNOWN);
     assert!(said.contains("no handler") && said.contains("schema 1 template 9"), "{said}");
 }
 
 #[test]
-fn both_become_dead_letters_and_the_node_goes_on() {
+fn faults_can_become_dead_letters() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let lenient = || with(place, policy(OnPanic::DeadLetter, OnUnhandled::DeadLetter, &[]));
@@ -167,7 +167,7 @@ fn both_become_dead_letters_and_the_node_goes_on() {
     assert!(lines[0].contains("\"sequence\":3") && lines[0].contains("a handler with a bug"), "{recorded}");
     assert!(lines[1].contains("\"sequence\":4") && lines[1].contains("template 9"), "{recorded}");
 
-    // A restart applies the commands again, and records nothing twice.
+    // A restart applies the commands again, and records no dead letter twice.
     let host = start(lenient());
     client.reconnect().unwrap();
     assert_eq!(add(&mut client, key, 1), 5);
@@ -175,10 +175,10 @@ fn both_become_dead_letters_and_the_node_goes_on() {
     assert_eq!(record(), recorded);
 }
 
-/// In a process of its own: a host that ends with the process at a command, and what its client does meanwhile.
+/// Runs in a separate process: a host whose handler aborts the process, and its client.
 #[test]
 #[ignore = "a part of the next test"]
-fn a_node_with_a_handler_that_ends_the_process() {
+fn process_with_aborting_handler() {
     let Some(directory) = std::env::var_os(DIRECTORY) else { return };
     let skip = std::env::var(SKIP).ok().and_then(|text| text.parse().ok());
     let skip = Vec::from_iter(skip);
@@ -193,11 +193,11 @@ fn a_node_with_a_handler_that_ends_the_process() {
 }
 
 #[test]
-fn one_that_ends_the_process_is_named_by_the_start_behind_the_one_that_ends_so() {
+fn repeated_abort_names_the_frame() {
     let directory = tempfile::tempdir().unwrap();
     let run = |skip: &[u64]| {
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-        let name = "a_handlers_fault_is_stated::a_node_with_a_handler_that_ends_the_process";
+        let name = "a_handlers_fault_is_stated::process_with_aborting_handler";
         command.args(["--exact", "--ignored", name]).env(DIRECTORY, directory.path());
         command.envs(skip.iter().map(|sequence| (SKIP, sequence.to_string())));
         command.output().unwrap().status.success()
@@ -212,7 +212,7 @@ fn one_that_ends_the_process_is_named_by_the_start_behind_the_one_that_ends_so()
     assert_eq!(interrupted_at(directory.path()), None);
 }
 
-/// Counts, or ends the process; a timer that is set ends it, too.
+/// Counts, or aborts the process; a timer aborts it too.
 struct Counting(Counter);
 
 const TIMER: u32 = 1 << 16 | 10;
@@ -240,10 +240,11 @@ impl StateService for Counting {
     }
 }
 
-/// In a process of its own: a host whose handlers run ahead of the stream, and a client that sends what it has no reply to again.
+/// Runs in a separate process: a host whose handlers run ahead of the stream, and a client that resends unanswered
+/// commands.
 #[test]
 #[ignore = "a part of the next test"]
-fn a_node_with_a_leading_handler_that_ends_the_process() {
+fn process_with_aborting_state_handler() {
     let Some(directory) = std::env::var_os(DIRECTORY) else { return };
     let make = |store: &mut Store| Counting(store.counter(1, "count"));
     let host = ServiceHost::start_state(make, options(Path::new(&directory))).unwrap();
@@ -263,11 +264,11 @@ fn a_node_with_a_leading_handler_that_ends_the_process() {
 }
 
 #[test]
-fn one_that_runs_ahead_of_the_stream_and_ends_the_process_is_named_by_its_command_or_timer() {
+fn repeated_abort_names_the_command() {
     let directory = tempfile::tempdir().unwrap();
     let run = |what: u32| {
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-        let name = "a_handlers_fault_is_stated::a_node_with_a_leading_handler_that_ends_the_process";
+        let name = "a_handlers_fault_is_stated::process_with_aborting_state_handler";
         command.args(["--exact", "--ignored", name]).env(DIRECTORY, directory.path()).env(SKIP, what.to_string());
         command.output().unwrap().status.success()
     };

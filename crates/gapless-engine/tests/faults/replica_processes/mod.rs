@@ -1,5 +1,5 @@
-//! Replicas as processes of their own, which are this executable again: started, killed while commands are sent, and asked
-//! how they stand. Each module that uses them has its own `role`, by which a process is told whose replica it is.
+//! Replicas as separate processes of this executable: started, killed while commands are sent, and queried for their
+//! status. Each module has its own `role`, which tells a process whose replica it is.
 
 use gapless_client::ClientError;
 use gapless_client::client::{ClientOptions, MessageType};
@@ -33,16 +33,15 @@ pub fn number_of(payload: &[u8]) -> Result<u64, Reject> {
     Ok(payload.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)).ok_or("8 bytes are expected")?)
 }
 
-/// If this process was started as a replica with this role, it is the one that `start` makes until its input ends, and does
-/// not come back from here.
-pub fn be_a_replica_if_asked(role: &str, start: impl FnOnce(&ClusterConfig) -> Replica) {
+/// Runs the replica created by `start` until the input ends, if the arguments say so; does not return then.
+pub fn run_as_replica_if_requested(role: &str, start: impl FnOnce(&ClusterConfig) -> Replica) {
     let Some(arguments) = started_as(role) else { return };
     let file = &arguments[0];
     let replica = start(&ClusterConfig::load(file).unwrap());
     println!("running");
     let mut line = String::new();
     let mut input = BufReader::new(std::io::stdin());
-    // Each line asks how it stands.
+    // Each line is a status query.
     while input.read_line(&mut line).unwrap() > 0 {
         if let Some(failure) = replica.failure() {
             eprintln!("{file}: {failure}");
@@ -50,7 +49,7 @@ pub fn be_a_replica_if_asked(role: &str, start: impl FnOnce(&ClusterConfig) -> R
         }
         let is_leader = replica.member().status().is_some_and(|status| status.consensus.role == Role::Leader);
         let handled = replica.handled_sequence();
-        // Who has no state of its own has no hash.
+        // A service without a store has no hash.
         println!("{is_leader} {handled} {}", replica.state_hash().unwrap_or(0));
         line.clear();
     }
@@ -58,14 +57,14 @@ pub fn be_a_replica_if_asked(role: &str, start: impl FnOnce(&ClusterConfig) -> R
     std::process::exit(0);
 }
 
-/// What a replica says of itself.
+/// Status of a replica.
 pub struct Standing {
     pub leads: bool,
     pub handled_sequence: u64,
     pub state_hash: u64,
 }
 
-/// A replica's process; it stops when its input ends.
+/// Process of a replica; it stops when its input ends.
 pub struct ReplicaProcess {
     process: Process,
     input: ChildStdin,
@@ -89,7 +88,7 @@ impl ReplicaProcess {
         self.input.write_all(b"?\n").unwrap();
         let line = self.process.line();
         let words: Vec<&str> = line.split(' ').collect();
-        let [leads, handled, hash] = words[..] else { panic!("it answers while it runs: {line:?}") };
+        let [leads, handled, hash] = words[..] else { panic!("a running replica replies: {line:?}") };
         Standing {
             leads: leads == "true",
             handled_sequence: handled.parse().unwrap(),
@@ -97,7 +96,7 @@ impl ReplicaProcess {
         }
     }
 
-    /// Stops it in order; the last sequence that it has released.
+    /// Stops it in order; returns the last released sequence.
     fn stop(self) -> u64 {
         let Self { mut process, input } = self;
         drop(input);
@@ -107,7 +106,7 @@ impl ReplicaProcess {
     }
 }
 
-/// Three members.
+/// A cluster of three members.
 pub struct Cluster {
     role: &'static str,
     root: tempfile::TempDir,
@@ -116,16 +115,16 @@ pub struct Cluster {
     environments: [Environment; 3],
 }
 
-/// What a member's process finds in its environment.
+/// Environment variables of a member's process.
 pub type Environment = &'static [(&'static str, &'static str)];
 
 impl Cluster {
-    /// Whose processes are replicas with this role.
+    /// Starts members whose processes are replicas with this role.
     pub fn start(role: &'static str, witness: Option<usize>) -> Self {
         Self::start_with(role, witness, "", [&[]; 3])
     }
 
-    /// With `more` at the end of each file.
+    /// Starts members, with `more` at the end of each configuration file.
     pub fn start_with(role: &'static str, witness: Option<usize>, more: &str, environments: [Environment; 3]) -> Self {
         const COUNT: usize = 3;
         let root = tempfile::tempdir().unwrap();
@@ -168,7 +167,7 @@ impl Cluster {
         self.members[member - 1].as_mut().unwrap()
     }
 
-    /// Those that run the service.
+    /// Returns the members that run the service.
     pub fn full(&self) -> Vec<usize> {
         (1..=self.members.len()).filter(|member| Some(*member) != self.witness).collect()
     }
@@ -181,7 +180,7 @@ impl Cluster {
             if let Some(at) = found {
                 return at + 1;
             }
-            assert!(Instant::now() < deadline, "nobody leads");
+            assert!(Instant::now() < deadline, "no member leads");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -196,7 +195,7 @@ impl Cluster {
             if let Some(Answer::Status(status)) = self.ask(member, &Request::Status) {
                 return *status;
             }
-            assert!(Instant::now() < deadline, "member {member} does not say how it stands");
+            assert!(Instant::now() < deadline, "member {member} reports no status");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -205,7 +204,7 @@ impl Cluster {
         self.status(member).term
     }
 
-    /// Waits until `member` leads, which it is asked to; the term that it leads in.
+    /// Asks `member` to lead and waits until it does; returns its term.
     pub fn make_leader(&mut self, member: usize) -> u64 {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -213,15 +212,15 @@ impl Cluster {
             if status.role == "leader" {
                 return status.term;
             }
-            assert!(Instant::now() < deadline, "member {member} does not come to lead");
+            assert!(Instant::now() < deadline, "member {member} does not become the leader");
             let leader = self.leader();
-            // It may not lead any more, and is asked again then.
+            // It may have lost the lead; the next attempt asks again.
             let _ = self.ask(leader, &Request::Transfer { to: member as u64 });
             std::thread::sleep(Duration::from_millis(100));
         }
     }
 
-    /// Waits until all copies have handled the same; the hash of their states, which must be the same then.
+    /// Waits until all instances have handled the same sequence; returns the hash of their states, which must be equal.
     pub fn settle(&mut self) -> u64 {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -229,15 +228,18 @@ impl Cluster {
             let handled: Vec<_> = standing.iter().map(|each| each.handled_sequence).collect();
             if handled.iter().all(|each| *each == handled[0]) {
                 let hashes: Vec<_> = standing.iter().map(|each| each.state_hash).collect();
-                assert!(hashes.iter().all(|each| *each == hashes[0]), "the copies differ: {hashes:?} at {handled:?}");
+                assert!(
+                    hashes.iter().all(|each| *each == hashes[0]),
+                    "the instances differ: {hashes:?} at {handled:?}"
+                );
                 return hashes[0];
             }
-            assert!(Instant::now() < deadline, "the copies have handled {handled:?}");
+            assert!(Instant::now() < deadline, "the instances have handled {handled:?}");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// Stops all of them in order; the last sequence that each has released.
+    /// Stops all of them in order; returns the last released sequence of each.
     pub fn stop(&mut self) -> Vec<u64> {
         self.members.iter_mut().map(|member| member.take().unwrap().stop()).collect()
     }
@@ -250,14 +252,14 @@ pub fn client(sockets: &[PathBuf]) -> Client {
 
 /// A client of a test.
 pub trait Sender {
-    /// Sends until so many numbers are sent, if there is room, and takes what has come.
+    /// Sends until `until` numbers are sent, as far as there is room, and takes the replies.
     fn turn(&mut self, until: u64);
 
-    /// How many numbers have had their replies.
+    /// Returns how many numbers have their replies.
     fn answered(&self) -> u64;
 }
 
-/// A client that sends its numbers, and what has come.
+/// A client that sends its numbers, with the replies.
 pub struct Numbers {
     pub client: Client,
     pub session: SessionKey,
@@ -289,7 +291,7 @@ impl Sender for Numbers {
             };
             match self.client.send(self.session, HEARD, 8, encode) {
                 Ok(_) => self.sent += 1,
-                // Between two leaders.
+                // Fails between two leaders.
                 Err(_) => break,
             }
         }
@@ -313,8 +315,8 @@ impl Sender for Numbers {
     }
 }
 
-/// Lets each sender send in [`KILLS`] rounds, and kills the leader in the middle of each; the longest time behind a kill
-/// in which the first sender had no reply.
+/// Lets each sender send in [`KILLS`] rounds, and kills the leader in the middle of each. Returns the longest time
+/// after a kill without a reply for the first sender.
 pub fn kill_leaders(cluster: &mut Cluster, senders: &mut [impl Sender]) -> Duration {
     let mut longest = Duration::ZERO;
     for kill in 1..=KILLS as u64 {
