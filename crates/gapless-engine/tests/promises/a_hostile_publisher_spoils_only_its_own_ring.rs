@@ -1,6 +1,6 @@
-//! A process that may connect and then does its worst: garbage instead of a hello, garbage in its ring,
-//! frames with wrong checksums, of kinds that no publisher sends, of sessions that are not its own. It
-//! loses its own ring at most; the service goes on for everybody else.
+//! A hostile process that may connect: garbage instead of a hello, garbage in its ring, frames with wrong checksums, of
+//! kinds that no publisher sends, or of foreign sessions. It loses at most its own ring; the service continues for all
+//! others.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -19,7 +19,7 @@ use std::io::IoSliceMut;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Somebody who speaks the handshake and then writes what he likes.
+/// An attacker that completes the handshake and then writes arbitrary bytes.
 struct Hostile {
     socket: OwnedFd,
     ring: RingWriter,
@@ -33,7 +33,7 @@ fn socket(place: &Path) -> OwnedFd {
     socket
 }
 
-/// The answer to `hello`, if there is one.
+/// Sends `hello`; returns the answer, if any.
 fn answer(socket: &OwnedFd, hello: &[u8]) -> Option<(Welcome, Vec<OwnedFd>)> {
     rustix::net::send(socket, hello, SendFlags::NOSIGNAL).unwrap();
     let mut bytes = [0; WELCOME_LENGTH];
@@ -64,7 +64,7 @@ impl Hostile {
         Self { socket, ring: RingWriter::open(commands).unwrap(), wake_service }
     }
 
-    /// Puts bytes into the ring as if they were a frame of `length` bytes.
+    /// Puts bytes into the ring as a frame of `length` bytes.
     fn put(&mut self, length: usize, write: impl FnOnce(&mut [u8])) {
         let claim = self.ring.claim(length).unwrap();
         claim.fill(0);
@@ -87,7 +87,7 @@ impl Hostile {
     }
 
     fn publish(&mut self) {
-        // Woken in any case.
+        // Wakes the service in any case.
         let _ = self.ring.publish();
         rustix::io::write(&self.wake_service, &1u64.to_ne_bytes()).unwrap();
     }
@@ -111,7 +111,7 @@ fn part(session: u64, session_seq: u64, index: u16, count: u16) -> FrameHeader {
 }
 
 #[test]
-fn what_is_no_frame_costs_the_ring() {
+fn garbage_costs_only_the_ring() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let node = start(options(place));
@@ -121,7 +121,7 @@ fn what_is_no_frame_costs_the_ring() {
     let mut sum = add(&mut honest, key, 1);
 
     let open = |token: u128| SessionOpen { token, window_messages: 8, shared: false, notices_seen: 0 }.to_bytes();
-    // A session of which the hostile ones know the token.
+    // Token of a session that the attackers know.
     const PREY: u128 = 99;
     let prey = {
         let mut client = connect(place);
@@ -211,7 +211,7 @@ fn what_is_no_frame_costs_the_ring() {
 }
 
 #[test]
-fn a_session_belongs_to_whoever_knows_its_token() {
+fn session_needs_its_token() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let node = start(options(place));
@@ -220,7 +220,7 @@ fn a_session_belongs_to_whoever_knows_its_token() {
     let session = honest.session_id(key).unwrap();
     assert_eq!(add(&mut honest, key, 1), 1);
 
-    // A session's identifier and numbers are easy to guess; they open nothing.
+    // A session's identifier and numbers are easy to guess, but give no access.
     let mut hostile = Hostile::new(place);
     hostile.put_frame(&command(session, 2), &[100], |_| {});
     hostile.put_frame(&command(session, 1), &[100], |_| {});
@@ -231,7 +231,7 @@ fn a_session_belongs_to_whoever_knows_its_token() {
         hostile.put_frame(&header, &[100], |_| {});
     }
     hostile.publish();
-    // Its ring is read to the end before it is known to be closed, so all of this is decided when it is dropped.
+    // The ring is read to its end before it is known to be closed, so all frames are decided when it is dropped.
     hostile.put(64, |_| {});
     hostile.publish();
     hostile.assert_dropped("garbage at the end");
@@ -240,7 +240,7 @@ fn a_session_belongs_to_whoever_knows_its_token() {
 }
 
 #[test]
-fn a_bad_hello_is_not_let_in() {
+fn bad_hello_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let node = start(options(place));
@@ -270,7 +270,7 @@ fn a_bad_hello_is_not_let_in() {
 }
 
 #[test]
-fn leaving_early_hurts_nobody() {
+fn early_disconnects_are_harmless() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let node = start(options(place));
@@ -285,7 +285,7 @@ fn leaving_early_hurts_nobody() {
                 let socket = socket(place);
                 rustix::net::send(&socket, &hello(1 << 16).to_bytes(), SendFlags::NOSIGNAL).unwrap();
             }
-            // With a claimed frame that is never published, and talk on the socket.
+            // With a claimed frame that is never published, and extra bytes on the socket.
             _ => {
                 let mut hostile = Hostile::new(place);
                 let claim = hostile.ring.claim(aligned_length(200)).unwrap();

@@ -1,5 +1,5 @@
-//! A member that needs frames which its leader's journal no longer holds, because it is new or was away, gets the leader's
-//! snapshot, sessions and all, while commands go on; its state is the others', byte by byte.
+//! A member that needs frames which its leader's journal no longer has, because it is new or was away, gets the
+//! leader's snapshot with the sessions, while commands continue. Its state equals the others', byte by byte.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
@@ -17,10 +17,10 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 const NUMBER: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
-/// Of a snapshot, so that it comes in several pieces.
+/// Size of a snapshot that takes several pieces.
 const STATE_BYTES: usize = 1 << 20;
 
-/// Counts and sums numbers. Its state is as long as several pieces of it.
+/// Counts and sums numbers. Its state takes several pieces.
 struct Sum {
     count: u64,
     sum: u64,
@@ -80,9 +80,9 @@ fn start(count: usize) -> (Cluster, Caller) {
     (cluster, caller)
 }
 
-/// Takes a snapshot on each of `members`, so that their journals begin behind `sequence`.
+/// Takes a snapshot on each of `members`, so that their journals begin after `sequence`.
 fn forget(cluster: &mut Cluster, caller: &mut Caller, members: &[usize], sequence: u64) {
-    // A segment that is behind the snapshot is sealed by what comes after it.
+    // A segment covered by the snapshot is sealed by later frames.
     for _ in 0..4 {
         caller.call_more(cluster, 2_500);
         for member in members {
@@ -113,13 +113,13 @@ fn starts_again(cluster: &mut Cluster, caller: &mut Caller, member: usize) {
     let failure = &cluster.failures[&member];
     assert!(failure.contains("start it again, it goes on from there"), "{failure}");
     cluster.start(member, Sum::default()).unwrap();
-    assert!(!directory.join("incoming").exists(), "nothing is left of it");
+    assert!(!directory.join("incoming").exists(), "the fetched state is removed");
     let recovered = cluster.of(member).recovered();
     assert!(recovered.snapshot_sequence > 0, "it began with a snapshot: {recovered:?}");
-    assert!(first_sequence(cluster, member) > 1, "its journal begins behind what nobody has");
+    assert!(first_sequence(cluster, member) > 1, "its journal begins after the fetched snapshot");
 }
 
-/// All have handled the same; the replies are those of commands that were handled once each.
+/// Checks that all members are equal and every command was handled once.
 fn ends(mut cluster: Cluster, mut caller: Caller, members: &[usize]) {
     caller.call_more(&mut cluster, 500);
     assert!(caller.replies.iter().all(|(number, reply)| *reply == number.to_le_bytes()), "each was counted once");
@@ -127,7 +127,7 @@ fn ends(mut cluster: Cluster, mut caller: Caller, members: &[usize]) {
 }
 
 #[test]
-fn a_new_member_joins_while_commands_come() {
+fn new_member_joins_under_load() {
     let (mut cluster, mut caller) = start(3);
     forget(&mut cluster, &mut caller, &[1, 2, 3], 1);
     let address = cluster.make_room();
@@ -150,7 +150,7 @@ fn a_new_member_joins_while_commands_come() {
 }
 
 #[test]
-fn one_that_was_away_comes_back_and_leads() {
+fn returning_member_can_lead() {
     let (mut cluster, mut caller) = start(3);
     caller.call_more(&mut cluster, 100);
     let away = cluster.leader() % 3 + 1;
@@ -159,7 +159,7 @@ fn one_that_was_away_comes_back_and_leads() {
     forget(&mut cluster, &mut caller, &others, end);
     cluster.start(away, Sum::default()).unwrap();
     starts_again(&mut cluster, &mut caller, away);
-    // It has the sessions, too: the client goes on with its own when it leads.
+    // The fetched state has the sessions: the client continues its own on the new leader.
     let id = MemberId::new(away as u64).unwrap();
     wait("its lead", || {
         let leader = cluster.leader();
@@ -170,7 +170,7 @@ fn one_that_was_away_comes_back_and_leads() {
 }
 
 #[test]
-fn a_damaged_snapshot_is_not_taken_and_the_next_one_is() {
+fn damaged_snapshot_is_fetched_again() {
     let (mut cluster, mut caller) = start(3);
     caller.call_more(&mut cluster, 100);
     let away = cluster.leader() % 3 + 1;
@@ -187,7 +187,7 @@ fn a_damaged_snapshot_is_not_taken_and_the_next_one_is() {
     }
     cluster.start(away, Sum::default()).unwrap();
     let incoming = layout(&cluster, away).root().join("incoming");
-    // It is fetched, refused, and fetched anew.
+    // The snapshot is fetched, refused, and fetched again.
     for _ in 0..2 {
         wait("a snapshot that comes", || incoming.join("snapshots").exists().then_some(()));
         wait("its refusal", || (!incoming.exists()).then_some(()));
@@ -203,16 +203,16 @@ fn a_damaged_snapshot_is_not_taken_and_the_next_one_is() {
     ends(cluster, caller, &[1, 2, 3]);
 }
 
-/// Of the process below: the file of the member that it is.
+/// Environment variable of the process below: the file of its member.
 #[cfg(debug_assertions)]
 const VICTIM_FILE: &str = "GAPLESS_TEST_VICTIM";
 
-/// The process that is killed, where it was started as one; else nothing.
+/// Runs the process to be killed, if started as one.
 #[cfg(debug_assertions)]
 #[test]
 fn victim() {
     let Some(file) = std::env::var_os(VICTIM_FILE) else { return };
-    // Nobody would end it if the test died.
+    // Ends it if the test dies.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).unwrap();
     let config = ClusterConfig::load(file).unwrap();
     loop {
@@ -226,7 +226,7 @@ fn victim() {
 
 #[cfg(debug_assertions)]
 #[test]
-fn one_that_is_killed_on_the_way_goes_on() {
+fn killed_transfer_continues() {
     use gapless_testkit::process::{Process, this_program};
     use std::os::unix::process::ExitStatusExt;
 
@@ -237,7 +237,7 @@ fn one_that_is_killed_on_the_way_goes_on() {
     let others: Vec<usize> = (1..=3).filter(|member| *member != away).collect();
     forget(&mut cluster, &mut caller, &others, end);
     for point in gapless_agent::fault::SNAPSHOT_TRANSFER_CRASH_POINTS {
-        // In the middle of the snapshot, behind the state.
+        // In the middle of the snapshot, after the state.
         let pass = if point == "snapshot_transfer_after_piece" { 3 } else { 1 };
         let mut command = this_program();
         command
@@ -250,6 +250,6 @@ fn one_that_is_killed_on_the_way_goes_on() {
         caller.call_more(&mut cluster, 100);
     }
     cluster.start(away, Sum::default()).unwrap();
-    assert!(cluster.of(away).recovered().snapshot_sequence > 0, "what came was complete");
+    assert!(cluster.of(away).recovered().snapshot_sequence > 0, "the fetched state was complete");
     ends(cluster, caller, &[1, 2, 3]);
 }

@@ -1,5 +1,5 @@
-//! A new version of a handler takes effect at one sequence on all members: programs are replaced one by one and act as the
-//! old version until the stream says otherwise; a program without the new version stops there.
+//! A new version of a handler takes effect at one sequence on all members. Programs are replaced one by one and act as
+//! the old version until the stream activates the new one; a program without it stops there.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 
 const NUMBER: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
-/// Adds numbers; from version 2 on twice of each. A program that knows the versions up to `LAST`.
+/// Adds numbers, and twice each from version 2 on. A program with the versions up to `LAST`.
 #[derive(Default)]
 struct Sum<const LAST: u32>(u64);
 
@@ -41,20 +41,20 @@ impl<const LAST: u32> Service for Sum<LAST> {
     }
 }
 
-/// Sum, version and sequence of each reply, in order.
+/// Returns sum, version and sequence of each reply, in order.
 fn replies(caller: &Caller) -> Vec<[u64; 3]> {
     let words = |bytes: &Vec<u8>| [0, 8, 16].map(|at| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()));
     caller.replies.values().map(words).collect()
 }
 
-/// Asks the leader for a version until it is refused with these words, or, without words, begins it.
+/// Asks the leader for a version until it is refused with these words, or, without words, accepted.
 fn upgrade(cluster: &Cluster, version: u32, words: Option<&str>) {
     let mut last = None;
     wait(&format!("{words:?} for version {version}"), || {
         last = cluster.of(cluster.leader()).member().ask(AdminCommand::Upgrade(version), PATIENCE);
         match (&last, words) {
             (Some(Outcome::Begun), None) => Some(()),
-            (Some(Outcome::Begun), Some(_)) => panic!("it was taken"),
+            (Some(Outcome::Begun), Some(_)) => panic!("the upgrade was accepted"),
             (Some(Outcome::NotUpgraded(reason)), Some(words)) => reason.contains(words).then_some(()),
             _ => None,
         }
@@ -62,7 +62,7 @@ fn upgrade(cluster: &Cluster, version: u32, words: Option<&str>) {
 }
 
 #[test]
-fn a_new_version_begins_at_one_sequence() {
+fn members_switch_version_together() {
     let mut cluster = Cluster::new(3, "[service]\nhash_interval_frames = 10\n");
     (1..=3).for_each(|member| cluster.start(member, Sum::<1>::default()).unwrap());
     let mut caller = Caller::new(&cluster, NUMBER);
@@ -87,7 +87,7 @@ fn a_new_version_begins_at_one_sequence() {
         (before, sum) = (version, sum + number * version);
         assert_eq!(found, sum, "command {number}");
     }
-    // A restart keeps it, from its snapshot; an old program stops and says where.
+    // A restart keeps the version, from its snapshot; an old program stops and names the sequence.
     let member = cluster.leader() % 3 + 1;
     cluster.members[member - 1].take().unwrap().stop().unwrap();
     let error = cluster.start(member, Sum::<1>::default()).expect_err("it has no version 2");
@@ -101,9 +101,9 @@ fn a_new_version_begins_at_one_sequence() {
     cluster.ends_equal(&[1, 2, 3]);
 }
 
-/// A member that was away, or was replaced by an older program behind the leader's back.
+/// A member that was away, or was replaced by an older program without the leader's knowledge.
 #[test]
-fn an_old_program_stops_at_the_mark() {
+fn old_program_stops_at_the_mark() {
     let mut cluster = Cluster::new(3, "");
     (1..=3).for_each(|member| cluster.start(member, Sum::<2>::default()).unwrap());
     let mut caller = Caller::new(&cluster, NUMBER);

@@ -1,5 +1,5 @@
-//! A node whose stream is not there goes on trying, because a sequencer may be started later; it says so with its first
-//! event, and says why.
+//! A node without a stream retries, because a sequencer may start later. Its first event says so, and it reports the
+//! reason.
 
 use gapless_client::ClientError;
 use gapless_client::node::{
@@ -30,7 +30,7 @@ fn reader(directory: &Path) -> StreamNode<SharedMemoryLink> {
     StreamNode::new(link, StreamNodeOptions::reading(Start::First))
 }
 
-/// The states that `polls` polls report.
+/// Returns the states reported by `polls` polls.
 fn states(node: &mut StreamNode<SharedMemoryLink>, polls: u32) -> Vec<NodeState> {
     let mut states = Vec::new();
     for _ in 0..polls {
@@ -46,7 +46,7 @@ fn states(node: &mut StreamNode<SharedMemoryLink>, polls: u32) -> Vec<NodeState>
 }
 
 #[test]
-fn a_directory_that_is_not_there_is_named_and_waited_for() {
+fn node_waits_for_its_directory() {
     let root = tempfile::tempdir().unwrap();
     let directory = root.path().join("later");
     let mut node = reader(&directory);
@@ -71,7 +71,7 @@ fn a_directory_that_is_not_there_is_named_and_waited_for() {
 }
 
 #[test]
-fn the_directory_of_a_service_is_named() {
+fn service_directory_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let host = ServiceHost::start(Idle, ServiceHostOptions::in_directory(directory.path())).unwrap();
     let mut node = reader(directory.path());

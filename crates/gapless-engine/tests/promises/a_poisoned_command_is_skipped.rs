@@ -1,5 +1,5 @@
-//! A command at which the handler panics on every member stops the cluster; skipped at its sequence it is refused, once,
-//! and the cluster goes on with equal copies.
+//! A command whose handler panics on every member stops the cluster. Skipped at its sequence it is refused once, and
+//! the cluster continues with equal members.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
@@ -43,7 +43,7 @@ impl Service for Sum {
     }
 }
 
-/// The sequence at which a member has stopped.
+/// Returns the sequence at which a member has stopped.
 fn poisoned(error: &EngineError) -> u64 {
     let text = error.to_string();
     let behind = text.split_once("panicked at sequence ").unwrap_or_else(|| panic!("{text}")).1;
@@ -57,7 +57,7 @@ struct Answers {
     refusals: Vec<(u64, String)>,
 }
 
-/// Sends what is left and takes what has come; what goes wrong with the connection is given back.
+/// Sends the remaining commands and takes replies; returns connection errors.
 fn turn(client: &mut Client, session: SessionKey, sent: &mut u64, answers: &mut Answers) -> Result<(), ClientError> {
     while *sent < COMMANDS && client.can_send(session) {
         let number = *sent + 1;
@@ -85,32 +85,32 @@ fn turn(client: &mut Client, session: SessionKey, sent: &mut u64, answers: &mut 
 }
 
 #[test]
-fn a_poisoned_command_is_skipped() {
+fn poisoned_command_is_skipped() {
     let mut cluster = Cluster::new(3, "");
     (1..=3).for_each(|member| cluster.start(member, Sum::default()).unwrap());
     let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
     let mut client = Client::connect_any(&cluster.sockets(), options).unwrap();
     let session = client.open_session(random_token(), 8).unwrap();
     let (mut sent, mut answers) = (0, Answers::default());
-    // Two that have it release it: the third may not be told any more.
+    // Two members release it, so the third may not learn of it.
     let stopped = |cluster: &Cluster| -> Vec<u64> {
         cluster.members.iter().flatten().filter_map(|each| each.failure().map(|error| poisoned(&error))).collect()
     };
     let sequences = wait("the end of the members", || {
-        // It has nobody to talk to in the end.
+        // Fails when all members have stopped.
         let _ = turn(&mut client, session, &mut sent, &mut answers);
         Some(stopped(&cluster)).filter(|sequences| sequences.len() >= 2)
     });
     let sequence = sequences[0];
     assert!(sequences.iter().all(|each| *each == sequence), "{sequences:?}");
-    // What was answered before may still be on its way; of what came behind it nothing is.
+    // Earlier replies may still be on their way, but none to later commands.
     assert!(
         answers.refusals.is_empty() && answers.sums.keys().all(|number| *number < POISON),
-        "nothing of it was sent"
+        "no outputs of the command were sent"
     );
     cluster.members.iter_mut().for_each(|member| *member = None);
 
-    // Without further ado it happens again: at the start, or as soon as the members agree.
+    // Without a skip it happens again: at the start, or as soon as the members agree.
     let again: Vec<_> = (1..=3).filter_map(|member| cluster.start(member, Sum::default()).err()).collect();
     again.iter().for_each(|error| assert_eq!(poisoned(error), sequence));
     if again.len() < 2 {
@@ -142,7 +142,7 @@ fn a_poisoned_command_is_skipped() {
 }
 
 #[test]
-fn dead_letters_are_fixed_for_a_cluster() {
+fn cluster_fixes_its_fault_rules() {
     let mut cluster = Cluster::new(3, "[service]\non_panic = \"dead-letter\"\n");
     (1..=3).for_each(|member| cluster.start(member, Sum::default()).unwrap());
     let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
@@ -161,7 +161,7 @@ fn dead_letters_are_fixed_for_a_cluster() {
     drop(client);
     cluster.ends_equal(&[1, 2, 3]);
 
-    // One whose file has lost the line would stop where the others go on: it does not start.
+    // A member whose file lacks the line would stop while the others continue, so it does not start.
     let text = std::fs::read_to_string(cluster.file(2)).unwrap();
     std::fs::write(cluster.file(2), text.replace("on_panic = \"dead-letter\"\n", "")).unwrap();
     let said = cluster.start(2, Sum::default()).unwrap_err().to_string();

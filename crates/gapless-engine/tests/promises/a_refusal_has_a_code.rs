@@ -1,5 +1,5 @@
-//! What a handler refuses with, a code of the application's own beside the text, comes to the client, and again to who
-//! repeats the command, also behind a restart.
+//! A handler's refusal with an application code reaches the client, and again when the command is repeated, even after
+//! a restart.
 
 use gapless_client::ClientError;
 use gapless_client::client::{ClientOptions, MessageType};
@@ -38,7 +38,7 @@ fn start(directory: &Path) -> ServiceHost {
 }
 
 #[test]
-fn it_comes_to_the_client_and_again_to_who_repeats_the_command() {
+fn refusal_code_reaches_the_client() {
     let directory = tempfile::tempdir().unwrap();
     let host = start(directory.path());
     let mut client = Client::connect(host.socket_path().unwrap(), ClientOptions::default()).unwrap();
@@ -57,7 +57,7 @@ fn it_comes_to_the_client_and_again_to_who_repeats_the_command() {
     client.flush();
     let (mut told, begun) = (None, Instant::now());
     while told.is_none() {
-        assert!(begun.elapsed() < PATIENCE, "the repeat gets no answer");
+        assert!(begun.elapsed() < PATIENCE, "the repeated command gets no reply");
         client
             .poll(1, |incoming| {
                 if let Incoming::Reply { reply, .. } = incoming {

@@ -1,5 +1,5 @@
-//! An event-sourced handler that changes the state and then refuses tells its client something untrue. The host looks at
-//! that, by its option, names message and sequence, and stops; a handler that checks first is not disturbed.
+//! An event-sourced handler that changes the state and then refuses misinforms its client. If configured, the host
+//! checks for that, names message and sequence, and stops; a handler that checks first is not affected.
 
 use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::{Client, SessionKey};
@@ -10,10 +10,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Adds, and refuses what is odd: the first kind before it adds, the second behind it.
+/// Adds even numbers and refuses odd ones: `CHECKED` refuses before it adds, `LATE` afterwards.
 const CHECKED: u32 = 1 << 16 | 1;
 const LATE: u32 = 1 << 16 | 2;
-/// Sets a timer that does the same.
+/// Sets a timer that refuses late.
 const TIMER: u32 = 1 << 16 | 3;
 
 struct Sum {
@@ -69,7 +69,7 @@ fn start(directory: &Path, check_refusals: CheckRefusals, ballast: usize) -> (Se
 
 fn call(client: &mut Client, session: SessionKey, schema: u32, number: u8) -> bool {
     let message = MessageType { schema, encoding: Encoding::Opaque };
-    // A host that has stopped at an odd number answers nobody.
+    // A host that has stopped at an odd number does not reply.
     let patience = if schema == LATE && number % 2 == 1 { Duration::from_secs(2) } else { PATIENCE };
     client.call(session, message, &[number], patience).is_ok()
 }
@@ -80,13 +80,13 @@ fn failure(host: &ServiceHost) -> String {
         if let Some(failure) = host.failure() {
             return failure.to_string();
         }
-        assert!(begun.elapsed() < PATIENCE, "nobody has looked");
+        assert!(begun.elapsed() < PATIENCE, "the host has not stopped");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
 #[test]
-fn who_checks_first_is_not_disturbed() {
+fn early_check_is_accepted() {
     let directory = tempfile::tempdir().unwrap();
     let (host, mut client, session) = start(directory.path(), CheckRefusals::Always, 0);
     for number in 0..20 {
@@ -96,17 +96,17 @@ fn who_checks_first_is_not_disturbed() {
 }
 
 #[test]
-fn who_refuses_late_is_named_and_the_node_stops() {
+fn late_refusal_stops_the_host() {
     let directory = tempfile::tempdir().unwrap();
     let (host, mut client, session) = start(directory.path(), CheckRefusals::Always, 0);
     assert!(call(&mut client, session, LATE, 2) && !call(&mut client, session, CHECKED, 3));
-    assert!(!call(&mut client, session, LATE, 5), "it is told nothing");
+    assert!(!call(&mut client, session, LATE, 5), "the client gets no reply");
     let said = failure(&host);
     assert!(said.contains("schema 1 template 2") && said.contains("at sequence 4") && said.contains("odd"), "{said}");
 }
 
 #[test]
-fn a_timer_that_refuses_late_is_named() {
+fn late_refusing_timer_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let (host, mut client, session) = start(directory.path(), CheckRefusals::Always, 0);
     assert!(call(&mut client, session, TIMER, 0));
@@ -115,16 +115,16 @@ fn a_timer_that_refuses_late_is_named() {
 }
 
 #[test]
-fn a_large_state_is_looked_at_now_and_then_and_by_default_in_debug_builds() {
+fn large_state_is_sampled() {
     let directory = tempfile::tempdir().unwrap();
     let how = CheckRefusals::default();
     assert_eq!(how, if cfg!(debug_assertions) { CheckRefusals::Sometimes } else { CheckRefusals::Never });
-    // Ten times what is encoded for each call.
+    // Ten times the average encoded per call.
     let (host, mut client, session) = start(directory.path(), CheckRefusals::Sometimes, 40_960);
     let mut refused = 0;
     while host.failure().is_none() && refused < 100 {
         if call(&mut client, session, LATE, 1) {
-            panic!("it is odd");
+            panic!("an odd number is refused");
         }
         refused += 1;
     }
@@ -132,7 +132,7 @@ fn a_large_state_is_looked_at_now_and_then_and_by_default_in_debug_builds() {
 }
 
 #[test]
-fn who_does_not_look_goes_on() {
+fn disabled_check_ignores_effects() {
     let directory = tempfile::tempdir().unwrap();
     let (host, mut client, session) = start(directory.path(), CheckRefusals::Never, 0);
     assert!(!call(&mut client, session, LATE, 5) && call(&mut client, session, CHECKED, 2));

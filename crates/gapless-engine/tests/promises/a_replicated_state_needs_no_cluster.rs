@@ -1,7 +1,7 @@
-//! A state-replicated service without a cluster, in memory and in a directory at each tier: handlers run once and need not be
-//! deterministic, what they did before a refusal or a panic is undone, and a restart runs none of them again: behind a stop,
-//! a kill, a snapshot, and frames behind a snapshot. A directory of the other kind of service, or of objects that the service
-//! does not know, is refused and left as it was.
+//! A state-replicated service without a cluster, in memory and in a directory at each tier. Handlers run once and may
+//! be non-deterministic. Effects before a refusal or a panic are undone. A restart runs no handler again: after a stop,
+//! a kill, a snapshot, and frames after a snapshot. A directory of the other kind of service, or with objects unknown
+//! to the service, is refused and unchanged.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -27,24 +27,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The first byte says what is done, the next eight are a number; what follows comes back in the reply.
+/// The first byte selects the action, the next eight are a number; the rest comes back in the reply.
 const DO: u32 = 1 << 16 | 1;
 const UNKNOWN: u32 = 1 << 16 | 9;
 
 const KEEP: u8 = 0;
 const REFUSE: u8 = 1;
 const PANIC: u8 = 2;
-/// A timer in 20 ms; a second one with the number plus 1,000,000, which is cancelled again.
+/// Sets a timer in 20 ms, and a second one with the number plus 1,000,000, which it cancels again.
 const TIMER: u8 = 3;
-/// A notice to the caller.
+/// Sends a notice to the caller.
 const NOTIFY: u8 = 4;
-/// What is there: entries, those that have fired, the sum of all that was drawn.
+/// Replies with the number of entries, of fired ones, and the sum of all random numbers.
 const ASK: u8 = 5;
-/// Notices beyond what a session may have.
+/// Sends more notices than a session may have.
 const FLOOD: u8 = 6;
 
 gapless_engine::store_object! {
-    /// A number that was kept, with one that nobody can know beforehand.
+    /// A kept number with a random one.
     struct Entry = 1, version 1 {
         drawn: u64,
         has_fired: bool,
@@ -54,7 +54,7 @@ gapless_engine::store_object! {
 struct Register {
     entries: Map<u64, Entry>,
     fired: Counter,
-    /// Handlers run in this process, whatever came of it.
+    /// Handler runs in this process, committed or not.
     runs: Arc<AtomicU64>,
 }
 
@@ -111,7 +111,7 @@ impl StateService for Register {
 
     fn on_timer(&self, timer: u64, store: &mut Transaction<'_>, _: &mut Context<'_>) -> Result<(), Reject> {
         self.runs.fetch_add(1, Ordering::Relaxed);
-        // What is done before a no is undone, here, too.
+        // A refused timer is undone too.
         store.add(self.fired, 1)?;
         let entry = store.get_mut(self.entries, &timer).ok_or("a timer that was cancelled")?;
         match std::mem::replace(&mut entry.has_fired, true) {
@@ -129,7 +129,7 @@ fn act(client: &mut Client, key: SessionKey, what: u8, number: u64) -> Result<Ow
     call(client, key, DO, &payload(what, number, b""))
 }
 
-/// Entries, fired, and the sum of what was drawn.
+/// Returns the number of entries, of fired ones, and the sum of the random numbers.
 fn ask(client: &mut Client, key: SessionKey) -> [u64; 3] {
     let said = act(client, key, ASK, 0).unwrap().payload;
     [0, 8, 16].map(|at| u64::from_le_bytes(said[at..at + 8].try_into().unwrap()))
@@ -142,12 +142,12 @@ fn refusal(outcome: Result<OwnedReply, ClientError>) -> (RefusalCode, u64, Strin
     }
 }
 
-/// The number of the command that was sent last.
+/// Returns the number of the last sent command.
 fn last_number(client: &Client, key: SessionKey) -> u64 {
     client.next_session_seq(key).unwrap() - 1
 }
 
-/// The reply to a command that was answered before.
+/// Returns the repeated reply to an answered command.
 fn repeated(client: &mut Client, key: SessionKey, number: u64) -> Vec<u8> {
     client.repeat(key, number).unwrap();
     let mut found = None;
@@ -165,7 +165,7 @@ fn repeated(client: &mut Client, key: SessionKey, number: u64) -> Vec<u8> {
     })
 }
 
-/// The next notice.
+/// Returns the next notice.
 fn noticed(client: &mut Client) -> Vec<u8> {
     let mut found = None;
     until_some("a notice comes", || {
@@ -179,20 +179,20 @@ fn noticed(client: &mut Client) -> Vec<u8> {
     })
 }
 
-/// What a cluster's service promises of one command after the other, held by a service without one.
-fn holds_to_everything(host: &ServiceHost, client: &mut Client, runs: &AtomicU64) {
+/// Checks a cluster service's promises, command by command, on a service without a cluster.
+fn check_command_promises(host: &ServiceHost, client: &mut Client, runs: &AtomicU64) {
     let key = client.open_session(random_token(), 8).unwrap();
     let empty = host.state_hash().unwrap();
     let (first, number) = (act(client, key, KEEP, 1).unwrap(), last_number(client, key));
     let (hash, before) = (host.state_hash().unwrap(), ask(client, key));
-    assert_ne!(hash, empty, "the state has changed, and says so");
+    assert_ne!(hash, empty, "the state's hash has changed");
 
-    // A repeat is answered with the bytes that were drawn once.
+    // A duplicate gets the original random bytes.
     let ran = runs.load(Ordering::Relaxed);
     assert_eq!(repeated(client, key, number), first.payload);
     assert_eq!(runs.load(Ordering::Relaxed), ran, "a repeat runs no handler");
 
-    // What was done before a no leaves nothing: refusal, panic, no handler, too many notices, too long a transaction.
+    // Failed commands leave no effects: refusal, panic, no handler, too many notices, too long a transaction.
     let dead = host.dead_letter_count();
     assert_eq!(refusal(act(client, key, REFUSE, 2)), (RefusalCode::Rejected, 2, "as it was asked to".to_owned()));
     let (code, _, reason) = refusal(act(client, key, PANIC, 2));
@@ -200,9 +200,9 @@ fn holds_to_everything(host: &ServiceHost, client: &mut Client, runs: &AtomicU64
     assert_eq!(refusal(call(client, key, UNKNOWN, b"?")).0, RefusalCode::Unhandled);
     assert!(refusal(act(client, key, FLOOD, 2)).2.contains("unreceived notices"));
     assert_eq!((ask(client, key), host.state_hash()), (before, Some(hash)));
-    assert_eq!(host.dead_letter_count(), dead + 2, "what no handler has refused is recorded");
+    assert_eq!(host.dead_letter_count(), dead + 2, "only faults are recorded");
 
-    // A command and a reply in many frames.
+    // A command and a reply with many frames.
     let filling: Vec<u8> = (0..150_000_u32).map(|at| (at % 251) as u8).collect();
     let long = call(client, key, DO, &payload(KEEP, 3, &filling)).unwrap();
     assert!(long.payload[8..] == filling);
@@ -212,13 +212,13 @@ fn holds_to_everything(host: &ServiceHost, client: &mut Client, runs: &AtomicU64
 
     act(client, key, TIMER, 4).unwrap();
     until_some("the timer fires", || (ask(client, key)[1] == 1).then_some(()));
-    // The one that was cancelled was due as early.
+    // The cancelled timer was due at the same time.
     std::thread::sleep(Duration::from_millis(40));
     assert_eq!(ask(client, key)[..2], [4, 1], "1, 3, 77 and 4; one has fired");
     assert!(host.failure().is_none());
 }
 
-/// A small host, as [`options`] has it.
+/// Returns options of a small host like [`options`].
 fn in_directory(directory: &Path, tier: Tier) -> ServiceHostOptions {
     ServiceHostOptions { tier, ..options(directory) }
 }
@@ -236,14 +236,14 @@ fn in_memory_with_any_threads() {
         let host =
             start(&runs, ServiceHostOptions { threads, window_bytes: 1 << 20, ..ServiceHostOptions::in_memory() });
         let mut client = host.connect(ClientOptions { timeout: PATIENCE, ..ClientOptions::default() }).unwrap();
-        holds_to_everything(&host, &mut client, &runs);
+        check_command_promises(&host, &mut client, &runs);
         drop(client);
         host.stop().unwrap();
     }
 }
 
 #[test]
-fn in_a_directory_at_each_tier_and_after_a_restart() {
+fn every_tier_survives_a_restart() {
     for (tier, snapshot_on_stop) in [(Tier::Journal, false), (Tier::Journal, true), (Tier::Sync, false)] {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path();
@@ -251,7 +251,7 @@ fn in_a_directory_at_each_tier_and_after_a_restart() {
         let runs = Arc::default();
         let host = start(&runs, options());
         let mut client = connect(place);
-        holds_to_everything(&host, &mut client, &runs);
+        check_command_promises(&host, &mut client, &runs);
         let key = client.open_session(5, 8).unwrap();
         let last = call(&mut client, key, DO, &payload(KEEP, 8, &[7; 30_000])).unwrap();
         let (number, before, hash) = (last_number(&client, key), ask(&mut client, key), host.state_hash());
@@ -264,14 +264,14 @@ fn in_a_directory_at_each_tier_and_after_a_restart() {
         assert_eq!(recovered.snapshot_sequence, if snapshot_on_stop { end } else { 0 });
         assert_eq!((host.state_hash(), runs.load(Ordering::Relaxed)), (hash, 0), "no handler ran again");
         client.reconnect().unwrap();
-        assert_eq!(repeated(&mut client, key, number), last.payload, "the bytes that were drawn once");
+        assert_eq!(repeated(&mut client, key, number), last.payload, "the original random bytes");
         assert_eq!(ask(&mut client, key), before);
 
-        // A timer that is not due and a notice that nobody has taken outlive the host.
+        // A pending timer and an unreceived notice survive a restart.
         act(&mut client, key, TIMER, 9).unwrap();
         let handled = host.handled_sequence();
         crate::attacked::send(&mut client, key, DO, &payload(NOTIFY, 10, b""));
-        until_some("it is handled", || (host.handled_sequence() > handled).then_some(()));
+        until_some("the command is handled", || (host.handled_sequence() > handled).then_some(()));
         drop(client);
         host.stop().unwrap();
         let host = start(&runs, options());
@@ -288,7 +288,7 @@ fn in_a_directory_at_each_tier_and_after_a_restart() {
 }
 
 #[test]
-fn snapshots_are_taken_while_commands_run_ahead() {
+fn snapshots_run_during_commands() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let options = ServiceHostOptions { snapshot_interval_frames: Some(3), ..in_directory(place, Tier::Journal) };
@@ -308,7 +308,7 @@ fn snapshots_are_taken_while_commands_run_ahead() {
         drawn.values().fold(0_u64, |sum, drawn| sum.wrapping_add(u64::from_le_bytes(drawn[..].try_into().unwrap())));
     assert_eq!(ask(&mut client, key), [90, 0, sum]);
     let (at, hash) = (host.snapshot().unwrap(), host.state_hash());
-    // It is not changed by a refusal, which is behind the snapshot.
+    // A refusal after the snapshot does not change the state.
     act(&mut client, key, REFUSE, 1).unwrap_err();
     host.stop().unwrap();
 
@@ -323,11 +323,11 @@ fn snapshots_are_taken_while_commands_run_ahead() {
 
 const VICTIM_DIRECTORY: &str = "GAPLESS_STATE_NODE";
 
-/// The service that [`a_kill_leaves_what_was_answered`] kills, as a process of its own; does nothing as a test.
+/// Runs the service that [`kill_keeps_answered_commands`] kills, in a separate process; does nothing as a test.
 #[test]
 fn victim() {
     let Some(directory) = std::env::var_os(VICTIM_DIRECTORY) else { return };
-    // Nobody would end it if the test died.
+    // Ends it if the test dies.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).unwrap();
     let options =
         ServiceHostOptions { snapshot_interval_frames: Some(40), ..in_directory(Path::new(&directory), Tier::Journal) };
@@ -342,7 +342,7 @@ fn snapshots(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_kill_leaves_what_was_answered() {
+fn kill_keeps_answered_commands() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let (mut answered, mut last) = (BTreeMap::new(), None);
@@ -352,18 +352,18 @@ fn a_kill_leaves_what_was_answered() {
         command.args(["--exact", "a_replicated_state_needs_no_cluster::victim"]).env(VICTIM_DIRECTORY, place);
         let mut victim = Process::start_as(command.stdout(std::process::Stdio::null()));
         match &mut client {
-            Some((client, _)) => until_some("it is there again", || client.reconnect().ok()),
+            Some((client, _)) => until_some("the service is back", || client.reconnect().ok()),
             None => {
                 let options = || ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
                 let mut first =
-                    until_some("it is there", || Client::connect(place.join("node.socket"), options()).ok());
+                    until_some("a connection", || Client::connect(place.join("node.socket"), options()).ok());
                 let key = first.open_session(5, 8).unwrap();
                 client = Some((first, key));
             }
         }
         let (client, key) = client.as_mut().unwrap();
         for number in 0..30 + life {
-            // 0 to 9 are written over, and over again.
+            // 0 to 9 are overwritten repeatedly.
             let number = if number < 10 { number } else { life * 20 + number - 10 };
             let reply = act(client, *key, KEEP, number).unwrap();
             last = Some((last_number(client, *key), reply.payload.clone()));
@@ -372,7 +372,7 @@ fn a_kill_leaves_what_was_answered() {
                 act(client, *key, REFUSE, 99).unwrap_err();
             }
         }
-        // One that may be in the journal or not, and a transaction in many frames, cut anywhere.
+        // A command that may be in the journal or not: a transaction with many frames, cut anywhere.
         crate::attacked::send(client, *key, DO, &payload(KEEP, 98, &vec![1; 100_000]));
         victim.kill();
     }
@@ -384,13 +384,13 @@ fn a_kill_leaves_what_was_answered() {
     assert_eq!(runs.load(Ordering::Relaxed), 0, "recovery runs no handler");
     let (mut client, key) = client.unwrap();
     client.reconnect().unwrap();
-    until_some("what was under way is answered", || {
+    until_some("the open commands are answered", || {
         client.poll(64, |_| {}).unwrap();
         (client.in_flight(key) == 0).then_some(())
     });
     let (number, expected) = last.unwrap();
     assert_eq!(repeated(&mut client, key, number), expected);
-    // Without 98, whose number nobody was told.
+    // The outcome of 98 is unknown, so send it again.
     act(&mut client, key, KEEP, 98).map(|reply| answered.insert(98, reply)).unwrap();
     let drawn = |reply: &OwnedReply| u64::from_le_bytes(*reply.payload.first_chunk().unwrap());
     let sum = answered.values().map(drawn).fold(0, u64::wrapping_add);
@@ -399,7 +399,7 @@ fn a_kill_leaves_what_was_answered() {
 }
 
 #[test]
-fn a_directory_of_the_other_kind_is_refused_and_left_as_it_was() {
+fn other_kind_of_service_is_refused() {
     for snapshot_on_stop in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path();
@@ -433,7 +433,7 @@ fn a_directory_of_the_other_kind_is_refused_and_left_as_it_was() {
             let said = refused.to_string();
             assert!(said.contains("of a state-replicated service, and this one is event-sourced"), "{said}");
             assert_eq!(matches!(refused, EngineError::Kind { sequence: 2, .. }), !snapshot_on_stop, "{said}");
-            // One whose `restore` takes any bytes is asked as little.
+            // Refused even if the service's `restore` accepts any bytes.
             let refused = ServiceHost::start(Forgetful, options()).err().unwrap().to_string();
             assert!(refused.contains("of a state-replicated service"), "{refused}");
         }
@@ -460,7 +460,7 @@ impl gapless_engine::Service for Forgetful {
 }
 
 gapless_engine::store_object! {
-    /// What stands in the place of [`Entry`] in a later program.
+    /// Version of [`Entry`] in a later program.
     struct LaterEntry = 1, version 2 {
         drawn: u64,
         has_fired: bool,
@@ -468,7 +468,7 @@ gapless_engine::store_object! {
     }
 }
 
-/// A later program, and one of something else.
+/// A later program, and a different one.
 struct Other;
 
 impl StateService for Other {
@@ -476,7 +476,7 @@ impl StateService for Other {
 }
 
 #[test]
-fn objects_that_the_service_does_not_know_are_refused() {
+fn unknown_objects_are_refused() {
     for snapshot_on_stop in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path();
@@ -492,7 +492,7 @@ fn objects_that_the_service_does_not_know_are_refused() {
         };
         let said = ServiceHost::start_state(declares_other, options()).err().unwrap().to_string();
         assert!(said.contains("collection 1"), "{said}");
-        // A newer version of the objects reads the older one's.
+        // A newer version of the objects reads older ones.
         let declares_later = |store: &mut Store| {
             store.map::<u64, LaterEntry>(1, "entries");
             store.counter(2, "fired");
@@ -500,7 +500,7 @@ fn objects_that_the_service_does_not_know_are_refused() {
         };
         ServiceHost::start_state(declares_later, options()).unwrap().stop().unwrap();
         if snapshot_on_stop {
-            // Nothing but the snapshot tells, and that was taken by the later program where it has handled more.
+            // Only the snapshot shows it; the later program takes one only after handling more.
             assert_eq!(snapshots(place).len(), 1);
         }
         let host = start(&Arc::default(), options());
@@ -511,14 +511,14 @@ fn objects_that_the_service_does_not_know_are_refused() {
 }
 
 #[test]
-fn limits_and_policies_are_kept_or_refused() {
+fn limits_and_policies_are_checked() {
     let limits = Limits { objects_max: 3, ..Limits::default() };
     let policy = Policy { on_panic: OnPanic::DeadLetter, ..Policy::default() };
     let runs = Arc::default();
     let host = start(&runs, ServiceHostOptions { state_limits: limits, policy, ..ServiceHostOptions::in_memory() });
     let mut client = host.connect(ClientOptions::default()).unwrap();
     let key = client.open_session(5, 8).unwrap();
-    // The counter is an object, too.
+    // The counter is an object too.
     let kept = (0..5).filter(|number| act(&mut client, key, KEEP, *number).is_ok()).count() as u64;
     assert!((2..=3).contains(&kept) && ask(&mut client, key)[0] == kept, "{kept}");
     assert!(refusal(act(&mut client, key, KEEP, 9)).2.contains("the limit is 3"));

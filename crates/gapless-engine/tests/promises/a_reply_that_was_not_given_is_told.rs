@@ -1,5 +1,5 @@
-//! A command whose handler gave no reply is done, and its client can tell that from an empty reply: of an event-sourced
-//! service and of a state-replicated one, at once, in a repeat, and after a restart with a snapshot and without.
+//! A command whose handler gave no reply is done, and its client can tell that from an empty reply: for event-sourced
+//! and state-replicated services, at once, for a duplicate, and after a restart with and without a snapshot.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -47,7 +47,7 @@ impl StateService for StateReplicated {
     }
 }
 
-/// By number, whether each reply is none; refusals as well.
+/// Returns by number whether each reply is missing; includes refusals.
 fn repeated(client: &mut Client, key: SessionKey) -> BTreeMap<u64, bool> {
     (1..=3).for_each(|number| client.repeat(key, number).unwrap());
     let (mut found, deadline) = (BTreeMap::new(), Instant::now() + PATIENCE);
@@ -59,13 +59,13 @@ fn repeated(client: &mut Client, key: SessionKey) -> BTreeMap<u64, bool> {
             }
         });
         polled.unwrap();
-        assert!(Instant::now() < deadline, "replies to repeats");
+        assert!(Instant::now() < deadline, "replies to the repeated commands");
         client.wait(Duration::from_millis(10)).unwrap();
     }
     found
 }
 
-fn is_told(start: impl Fn(ServiceHostOptions) -> Result<ServiceHost, EngineError>) {
+fn distinguishes_missing_reply(start: impl Fn(ServiceHostOptions) -> Result<ServiceHost, EngineError>) {
     let expected = BTreeMap::from([(1, true), (2, false), (3, false)]);
     for snapshot_on_stop in [false, true] {
         let directory = tempfile::tempdir().unwrap();
@@ -88,11 +88,11 @@ fn is_told(start: impl Fn(ServiceHostOptions) -> Result<ServiceHost, EngineError
 }
 
 #[test]
-fn by_an_event_sourced_service() {
-    is_told(|options| ServiceHost::start(EventSourced, options));
+fn event_sourced_missing_reply() {
+    distinguishes_missing_reply(|options| ServiceHost::start(EventSourced, options));
 }
 
 #[test]
-fn by_a_state_replicated_service() {
-    is_told(|options| ServiceHost::start_state(|_: &mut Store| StateReplicated, options));
+fn state_replicated_missing_reply() {
+    distinguishes_missing_reply(|options| ServiceHost::start_state(|_: &mut Store| StateReplicated, options));
 }

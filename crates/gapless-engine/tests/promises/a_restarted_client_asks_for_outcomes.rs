@@ -1,6 +1,6 @@
-//! A client that was killed and comes back with its saved session is told what has become of each command that it had sent,
-//! and may send each again under its number: in the service's process, between processes, by TCP; after a restart of the
-//! service and after a change of leader, too. Asking leaves no trace in the stream.
+//! A killed client that comes back with its saved session learns the outcome of each sent command, and may resend each
+//! under its number: in the service's process, between processes, by TCP, after a restart of the service and after a
+//! change of leader. Queries append no frames.
 
 use crate::replicas::{Cluster, PATIENCE};
 use gapless_client::client::{ClientOptions, MessageType, Outcome, OwnedReply, SavedSession};
@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 
 const ADD: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 const REFUSE: MessageType = MessageType { schema: 1 << 16 | 2, encoding: Encoding::Opaque };
-/// Is replied to with more than any reply may be.
+/// Gets a reply longer than the limit.
 const SHOUT: MessageType = MessageType { schema: 1 << 16 | 3, encoding: Encoding::Opaque };
-/// Sends as many notices as an acknowledgement waits for.
+/// Sends as many notices as one acknowledgement covers.
 const TELL: MessageType = MessageType { schema: 1 << 16 | 4, encoding: Encoding::Opaque };
 const NOTICES: u64 = 64;
 const WINDOW: u32 = 8;
 
-/// Sums lengths; each reply is the sum.
+/// Sums lengths; replies with the sum.
 #[derive(Default)]
 struct Sum(u64);
 
@@ -68,7 +68,7 @@ fn outcome(client: &mut Client, key: SessionKey, number: u64) -> Outcome {
     client.outcome(key, number, PATIENCE).unwrap()
 }
 
-/// The sum that is the reply.
+/// Returns the sum in the reply.
 #[track_caller]
 fn sum(outcome: &Outcome) -> u64 {
     match outcome {
@@ -77,7 +77,7 @@ fn sum(outcome: &Outcome) -> u64 {
     }
 }
 
-/// Takes so many notices and acknowledges them.
+/// Takes `count` notices and acknowledges them.
 fn take_notices(client: &mut Client, key: SessionKey, count: u64) {
     let (mut notices, deadline) = (0, Instant::now() + PATIENCE);
     while notices < count || client.in_flight(key) > 0 {
@@ -88,8 +88,8 @@ fn take_notices(client: &mut Client, key: SessionKey, count: u64) {
     assert_eq!(notices, count);
 }
 
-/// Sends one of each kind, so that the last number is 9, and dies without having taken the replies.
-fn live_and_die(mut client: Client) -> SavedSession {
+/// Sends one command of each kind, so that the last number is 9, and exits without taking the replies.
+fn send_and_exit(mut client: Client) -> SavedSession {
     let key = client.resume_session(&SavedSession::new(random_token(), WINDOW)).unwrap();
     let saved = client.saved_session(key).unwrap();
     assert_eq!(send(&mut client, key, ADD, 5), 1);
@@ -99,14 +99,14 @@ fn live_and_die(mut client: Client) -> SavedSession {
     assert_eq!(send(&mut client, key, ADD, 10_000), 6, "of three frames");
     assert_eq!(send(&mut client, key, TELL, 1), 7);
     take_notices(&mut client, key, NOTICES);
-    // The eighth acknowledges them.
+    // The eighth number acknowledges them.
     assert_eq!(send(&mut client, key, ADD, 3), 9);
     assert_eq!(sum(&outcome(&mut client, key, 9)), 10_016);
     SavedSession::from_bytes(&saved.to_bytes()).unwrap()
 }
 
-/// What [`live_and_die`] has left.
-fn looks_back(client: &mut Client, saved: &SavedSession) -> SessionKey {
+/// Checks the outcomes left by [`send_and_exit`].
+fn check_outcomes(client: &mut Client, saved: &SavedSession) -> SessionKey {
     let key = client.resume_session(saved).unwrap();
     assert_eq!(client.next_session_seq(key), Some(10));
     for _ in 0..2 {
@@ -134,23 +134,23 @@ fn numbered(client: &Client, key: SessionKey, session_seq: u64) -> CommandNumber
     CommandNumber { session: client.session_id(key).unwrap(), session_seq }
 }
 
-/// Each new command takes the place of the oldest reply.
-fn goes_on(client: &mut Client, key: SessionKey) {
+/// Checks that each new command replaces the oldest reply.
+fn check_replaced_replies(client: &mut Client, key: SessionKey) {
     for (number, total) in (10..13).zip(10_017..) {
         client.send_as(key, numbered(client, key, number), ADD, &[1]).unwrap();
         assert_eq!(sum(&outcome(client, key, number)), total);
     }
-    // Numbers 1 and 2 have gone: 3, 6, 7, 8, 9, 10, 11 and 12 are kept.
+    // Numbers 1 and 2 are gone: 3, 6, 7, 8, 9, 10, 11 and 12 are kept.
     for gone in [1, 2] {
         assert_eq!(outcome(client, key, gone), Outcome::NoLongerKept { first_kept: 3 });
     }
     assert!(matches!(outcome(client, key, 3), Outcome::ReplyTooLong { .. }));
     assert_eq!(outcome(client, key, 5), Outcome::NoCommand { part_of: Some(6) });
-    // By hand the same comes by a poll.
+    // A manual repeat gets the same reply by a poll.
     client.repeat(key, 6).unwrap();
     let (mut came, deadline) = (None, Instant::now() + PATIENCE);
     while came.is_none() {
-        assert!(Instant::now() < deadline, "the repeat has no reply");
+        assert!(Instant::now() < deadline, "the repeated command has no reply");
         let take = |incoming: Incoming<'_>| {
             if let Incoming::Reply { reply, first, .. } = incoming {
                 assert!(!first);
@@ -164,8 +164,8 @@ fn goes_on(client: &mut Client, key: SessionKey) {
     assert!(matches!(never, Err(ClientError::NotSent { session_seq: 13, next_session_seq: 13, .. })), "{never:?}");
 }
 
-/// A process that has noted its commands sends them again, whichever have arrived.
-fn sends_again(connect: &mut dyn FnMut() -> Client) {
+/// Checks a process that has saved its commands and resends them, whether they have arrived or not.
+fn check_resending(connect: &mut dyn FnMut() -> Client) {
     let mut client = connect();
     let key = client.resume_session(&SavedSession::new(random_token(), WINDOW)).unwrap();
     let saved = client.saved_session(key).unwrap();
@@ -175,7 +175,7 @@ fn sends_again(connect: &mut dyn FnMut() -> Client) {
     });
     let long = vec![0; 10_000];
     let notes: [(u64, &[u8]); 5] = [(2, &[0; 2]), (5, &long), (6, &[0; 3]), (9, &long), (12, &[0; 4])];
-    // It has sent two of them when it is killed; between the last two it had acknowledged notices, which never arrived.
+    // It has sent two of them when it is killed. Between the last two it had acknowledged notices, which never arrived.
     assert_eq!(send(&mut client, key, ADD, 2), 2);
     assert_eq!(send(&mut client, key, ADD, 10_000), 5);
     drop(client);
@@ -199,7 +199,11 @@ fn sends_again(connect: &mut dyn FnMut() -> Client) {
         let refused = client.send_as(key, strange, ADD, &[]);
         assert!(matches!(refused, Err(ClientError::OtherSession { number, .. }) if number == strange), "{refused:?}");
     }
-    assert_eq!(replies, [[2, 10_002, 10_005, 20_005, 20_009]; 3], "each had its effect once, and its reply again");
+    assert_eq!(
+        replies,
+        [[2, 10_002, 10_005, 20_005, 20_009]; 3],
+        "each command had its effect once, and the same reply"
+    );
 }
 
 fn options() -> ClientOptions {
@@ -216,35 +220,35 @@ fn connect(directory: &Path) -> Client {
 }
 
 #[test]
-fn in_its_process() {
+fn outcomes_in_process() {
     let host = ServiceHost::start(
         Sum::default(),
         ServiceHostOptions { frame_length_max: 4096, ..ServiceHostOptions::in_memory() },
     )
     .unwrap();
-    let saved = live_and_die(host.connect(options()).unwrap());
+    let saved = send_and_exit(host.connect(options()).unwrap());
     let mut client = host.connect(options()).unwrap();
     client.resume_session(&saved).unwrap();
     let (released, repeated) = (host.released_sequence(), host.repeated_count());
-    let key = looks_back(&mut client, &saved);
+    let key = check_outcomes(&mut client, &saved);
     assert!(host.repeated_count() > repeated);
-    assert_eq!(host.released_sequence(), released, "asking leaves no trace");
-    goes_on(&mut client, key);
-    sends_again(&mut || host.connect(options()).unwrap());
+    assert_eq!(host.released_sequence(), released, "queries append no frames");
+    check_replaced_replies(&mut client, key);
+    check_resending(&mut || host.connect(options()).unwrap());
 }
 
 #[test]
-fn from_another_process_and_after_a_restart_of_the_service() {
+fn outcomes_after_a_service_restart() {
     let directory = tempfile::tempdir().unwrap();
     let first = host(directory.path());
-    let saved = live_and_die(connect(directory.path()));
-    looks_back(&mut connect(directory.path()), &saved);
+    let saved = send_and_exit(connect(directory.path()));
+    check_outcomes(&mut connect(directory.path()), &saved);
     first.stop().unwrap();
     let second = host(directory.path());
     let mut client = connect(directory.path());
-    let key = looks_back(&mut client, &saved);
-    goes_on(&mut client, key);
-    // One that asks while the service is away gets its answer when that is back.
+    let key = check_outcomes(&mut client, &saved);
+    check_replaced_replies(&mut client, key);
+    // A query during an outage is answered when the service is back.
     drop(second);
     let place = directory.path().to_owned();
     let back = std::thread::spawn(move || {
@@ -253,11 +257,11 @@ fn from_another_process_and_after_a_restart_of_the_service() {
     });
     assert_eq!(sum(&outcome(&mut client, key, 6)), 10_012);
     let _third = back.join().unwrap();
-    sends_again(&mut || connect(directory.path()));
+    check_resending(&mut || connect(directory.path()));
 }
 
 #[test]
-fn by_tcp_and_after_a_change_of_leader() {
+fn outcomes_after_a_leader_change() {
     let mut cluster = Cluster::new(3, "");
     let ports = [(); 3].map(|()| free_address());
     for (member, port) in (1..).zip(&ports) {
@@ -269,23 +273,23 @@ fn by_tcp_and_after_a_change_of_leader() {
     let addresses: Vec<_> = ports.iter().map(|port| format!("tcp:{port}")).collect();
     let connect = || Client::connect_any(&addresses, options()).unwrap();
     cluster.leader();
-    let saved = live_and_die(connect());
+    let saved = send_and_exit(connect());
     let mut client = connect();
-    let key = looks_back(&mut client, &saved);
-    // Who is connected already asks the next leader; who comes anew, too.
+    let key = check_outcomes(&mut client, &saved);
+    // A connected client asks the next leader; so does a new one.
     let leader = cluster.leader();
     cluster.members[leader - 1].take().unwrap().stop().unwrap();
     assert_eq!(sum(&outcome(&mut client, key, 6)), 10_012);
     let mut client = connect();
-    let key = looks_back(&mut client, &saved);
-    goes_on(&mut client, key);
-    sends_again(&mut || connect());
+    let key = check_outcomes(&mut client, &saved);
+    check_replaced_replies(&mut client, key);
+    check_resending(&mut || connect());
     cluster.start(leader, Sum::default()).unwrap();
     cluster.ends_equal(&[1, 2, 3]);
 }
 
 #[test]
-fn a_session_of_another_life_is_not_this_one() {
+fn other_streams_session_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let in_memory = || ServiceHostOptions {
         socket_path: Some(directory.path().join("node.socket")),
@@ -299,14 +303,14 @@ fn a_session_of_another_life_is_not_this_one() {
     outcome(&mut client, key, 1);
     drop(first);
     let _second = ServiceHost::start(Sum::default(), in_memory()).unwrap();
-    // The token opens a session there with the same identifier.
+    // The token opens a session with the same identifier there.
     let mut other = connect(directory.path());
     let lost = other.resume_session(&saved);
     assert!(matches!(lost, Err(ClientError::OtherStream { .. })), "{lost:?}");
     let again = other.open_session(7, WINDOW).unwrap();
     assert_eq!(other.saved_session(again).unwrap().session, saved.session);
     assert_eq!(outcome(&mut other, again, 1), Outcome::NotArrived { next_session_seq: 1 });
-    // Who was connected is told as well, although identifier and number are what they were.
+    // A connected client gets an error too, although identifier and number are the same.
     send(&mut other, again, ADD, 5);
     assert_eq!(sum(&outcome(&mut other, again, 1)), 5);
     let lost = client.outcome(key, 1, PATIENCE);
@@ -314,7 +318,7 @@ fn a_session_of_another_life_is_not_this_one() {
 }
 
 #[test]
-fn a_service_that_was_put_back_is_found_out_by_who_starts_anew() {
+fn restored_old_copy_is_detected() {
     let (directory, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let place = directory.path().join("data");
     let run = |saved: &SavedSession| {
@@ -333,19 +337,19 @@ fn a_service_that_was_put_back_is_found_out_by_who_starts_anew() {
     crate::damages::copy(&place, copy.path());
     let second = run(&first).unwrap();
     assert!(second.seen.sequence > first.seen.sequence);
-    // It is asked for by a process that has seen nothing of this life of it, but keeps what the one before had.
+    // The saved session keeps the last seen position of the previous process.
     let third = run(&SavedSession::from_bytes(&second.to_bytes()).unwrap()).unwrap();
     crate::damages::copy(copy.path(), &place);
     match run(&third) {
         Err(ClientError::OtherHistory { seen, .. }) => assert_eq!(seen, third.seen),
         other => panic!("{other:?}"),
     }
-    // What the first one has seen is there.
+    // The first session's position still exists.
     run(&first).unwrap();
 }
 
 #[test]
-fn an_expired_session_is_not_taken_for_a_new_one() {
+fn expired_session_stays_lost() {
     let directory = tempfile::tempdir().unwrap();
     let short = ServiceHostOptions {
         session_expiry: Duration::from_millis(50),
@@ -359,11 +363,11 @@ fn an_expired_session_is_not_taken_for_a_new_one() {
     drop(client);
     let deadline = Instant::now() + PATIENCE;
     loop {
-        // Others' commands make time go by.
+        // Other clients' commands advance the time.
         std::thread::sleep(Duration::from_millis(200));
         let mut client = connect(directory.path());
         match client.resume_session(&saved) {
-            Ok(_) => assert!(Instant::now() < deadline, "it never expires"),
+            Ok(_) => assert!(Instant::now() < deadline, "the session never expires"),
             Err(ClientError::NoSuchSession(lost)) => {
                 assert!(matches!(client.outcome(lost, 1, PATIENCE), Err(ClientError::NoSuchSession(_))));
                 let again = client.open_session(saved.token, WINDOW).unwrap();

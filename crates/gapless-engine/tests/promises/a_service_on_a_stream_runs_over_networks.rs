@@ -1,5 +1,5 @@
-//! A service on a stream that it reaches by packets or by TCP: it opens its session, works off what was there before
-//! with hardly any room for what it publishes, and goes on when the sequencer was started again.
+//! A service on a stream that it reaches by packets or TCP: it opens its session, catches up with little room for its
+//! published messages, and continues after a restart of the sequencer.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -62,7 +62,7 @@ fn service(config: &StreamConfig) -> StreamService<Adder, AnyLink> {
     StreamService::new(Adder::default(), config.link().unwrap(), options).unwrap()
 }
 
-/// Polls everybody until `is_done` says so of the sums that were met.
+/// Polls the node and all services until `is_done` accepts the received sums.
 fn run(
     node: &mut StreamNode<AnyLink>,
     services: &mut [StreamService<Adder, AnyLink>],
@@ -103,7 +103,7 @@ fn works(transport: &str, second: &str) {
             expected.push(sum);
         }
     };
-    // More than the service may keep on its way is there before it begins.
+    // The stream has more messages than the service may keep before it starts.
     publish(&mut node, &mut expected);
     run(&mut node, &mut [], &mut sums, |node, _| node.in_flight() == 0);
     let mut services = [service(&config), service(&config)];
@@ -113,16 +113,16 @@ fn works(transport: &str, second: &str) {
     let stream = EventStream::start(&options).unwrap();
     publish(&mut node, &mut expected);
     run(&mut node, &mut services, &mut sums, |_, sums| sums.len() == expected.len());
-    assert!(sums == expected, "each sum once, in order, of two services");
+    assert!(sums == expected, "two instances publish each sum once, in order");
 
-    // One that begins anew finds everything there.
+    // A new instance finds everything in the stream.
     let mut late = [service(&config)];
     let position = node.position();
     let deadline = Instant::now() + PATIENCE;
     while late[0].last_sequence() + 1 < position {
         run(&mut node, &mut late, &mut sums, |_, _| true);
         late[0].poll(64).unwrap();
-        assert!(Instant::now() < deadline, "the late one is at {} of {position}", late[0].last_sequence());
+        assert!(Instant::now() < deadline, "the late instance is at {} of {position}", late[0].last_sequence());
     }
     assert_eq!(late[0].service().0, sum);
     assert_eq!(sums.len(), expected.len(), "nothing was published again");
@@ -130,11 +130,11 @@ fn works(transport: &str, second: &str) {
 }
 
 #[test]
-fn by_packets() {
+fn works_over_udp() {
     works("udp", "request");
 }
 
 #[test]
-fn by_tcp() {
+fn works_over_tcp() {
     works("tcp", "rewind");
 }

@@ -1,5 +1,5 @@
-//! A client that sends and never reads: its ring to it fills up, the others are served as before, and
-//! its replies are there when it reads at last, all of them and in order.
+//! A client that sends and never reads: its reply ring fills up, other clients are served as before, and it gets all
+//! replies in order when it finally reads.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -11,7 +11,7 @@ use gapless_transport::RingSizes;
 use std::time::{Duration, Instant};
 
 #[test]
-fn its_replies_wait_for_it() {
+fn slow_client_gets_all_replies() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let node = start(options(place));
@@ -21,7 +21,7 @@ fn its_replies_wait_for_it() {
     let slow_key = slow.open_session(5, 64).unwrap();
     let numbers: Vec<u64> = (0..64).map(|_| send(&mut slow, slow_key, FILL, &2000u32.to_le_bytes())).collect();
 
-    // 64 replies of 2,000 bytes do not fit 16 KiB. Meanwhile the others.
+    // 64 replies of 2,000 bytes exceed 16 KiB. Other clients are served meanwhile.
     let mut quick = connect(place);
     let key = quick.open_session(6, 8).unwrap();
     let before = add(&mut quick, key, 0);
@@ -49,9 +49,9 @@ fn its_replies_wait_for_it() {
     node.stop().unwrap();
 }
 
-/// More answers than were ever kept for one client: to opens, and to commands.
+/// More replies than were ever kept for one client: to session opens and to commands.
 #[test]
-fn no_answer_to_who_reads_late_is_left_out() {
+fn late_reader_misses_no_reply() {
     const SESSIONS: usize = 70_000;
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
@@ -63,7 +63,7 @@ fn no_answer_to_who_reads_late_is_left_out() {
     let until_there_is_room = |attempt: &mut dyn FnMut() -> Result<(), ClientError>| {
         while let Err(error) = attempt() {
             assert!(matches!(error, ClientError::Log(LogError::Full { .. })), "{error}");
-            assert!(Instant::now() < deadline, "there is no room any more");
+            assert!(Instant::now() < deadline, "the ring stays full");
             std::thread::yield_now();
         }
     };

@@ -1,5 +1,5 @@
-//! A snapshot that is asked for by a member's socket: it stands where the service is, the others take none, commits go on,
-//! and the journal before it goes as far as its settings allow.
+//! A snapshot requested by a member's socket: it covers the handled frames, the other members take none, commits
+//! continue, and older journal segments are deleted as far as the settings allow.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
@@ -52,7 +52,7 @@ fn first_sequence(cluster: &Cluster, member: usize) -> u64 {
 }
 
 #[test]
-fn it_stands_where_the_service_is_and_older_segments_go() {
+fn snapshot_frees_older_segments() {
     let mut cluster = Cluster::new(3, "retention_bytes = \"2 MiB\"\n");
     (1..=3).for_each(|member| cluster.start(member, Count::default()).unwrap());
     let leader = cluster.leader();
@@ -61,7 +61,7 @@ fn it_stands_where_the_service_is_and_older_segments_go() {
     caller.call_until(&mut cluster, 8_000);
     assert!((1..=3).all(|member| first_sequence(&cluster, member) == 1), "no snapshot covers anything yet");
 
-    // A follower is asked while commands come, and the leader behind it.
+    // A request to a follower while commands come, then one to the leader.
     let follower = leader % 3 + 1;
     for (asked, total) in [(follower, 9_000), (leader, 10_000)] {
         let before = cluster.of(asked).handled_sequence();
@@ -70,7 +70,7 @@ fn it_stands_where_the_service_is_and_older_segments_go() {
         caller.call_until(&mut cluster, total);
         let Answer::Snapshot { member, sequence } = taken.join().unwrap() else { panic!("no snapshot") };
         assert_eq!(member, asked as u64);
-        assert!(sequence >= before, "it stands at {sequence}, {before} were handled before");
+        assert!(sequence >= before, "the snapshot is at {sequence}, {before} were handled before");
         let found = snapshots(&cluster, asked);
         let name = format!("{sequence:020}.snapshot");
         assert!(found.iter().any(|path| path.ends_with(&name)), "{name} is not among {found:?}");
@@ -79,10 +79,10 @@ fn it_stands_where_the_service_is_and_older_segments_go() {
         assert!(first <= sequence + 1, "the journal begins at {first}, the snapshot stands at {sequence}");
     }
     let third = 6 - leader - follower;
-    assert!(snapshots(&cluster, third).is_empty(), "who was not asked has taken none");
+    assert!(snapshots(&cluster, third).is_empty(), "the other member takes no snapshot");
     assert_eq!(first_sequence(&cluster, third), 1);
 
-    // Nothing has happened since: the same snapshot is the answer.
+    // Without new frames the reply names the same snapshot.
     let root = layout(&cluster, follower).root().to_path_buf();
     let again = |_| match ask_within(&root, &Request::Snapshot, PATIENCE).unwrap() {
         Answer::Snapshot { sequence, .. } => sequence,
@@ -90,7 +90,7 @@ fn it_stands_where_the_service_is_and_older_segments_go() {
     };
     assert_eq!(again(()), again(()));
 
-    // Everybody comes back from what is left.
+    // Every member recovers from the remaining files.
     cluster.ends_equal(&[1, 2, 3]);
     (1..=3).for_each(|member| cluster.start(member, Count::default()).unwrap());
     let mut caller = Caller::new(&cluster, NUMBER);
@@ -99,7 +99,7 @@ fn it_stands_where_the_service_is_and_older_segments_go() {
 }
 
 #[test]
-fn a_witness_says_that_it_runs_no_service() {
+fn witness_takes_no_snapshot() {
     let mut cluster = Cluster::new(3, "");
     for member in 1..=3 {
         let text = std::fs::read_to_string(cluster.file(member)).unwrap();

@@ -1,5 +1,5 @@
-//! Random transactions, some refused and some ended by a panic, on a store, beside plain maps: the same contents, the
-//! same on a second store that only applies the changes, and the same from snapshots taken between and meanwhile.
+//! Random transactions, some refused and some ended by a panic, on a store and on plain maps: equal contents, also in a
+//! second store that only applies the changes, and in snapshots taken between and during transactions.
 //! `PROPTEST_RNG_SEED` replays a run; a failure prints its smallest case.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -124,7 +124,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Does it to both, and compares what it says.
+/// Applies a step to both, and compares the results.
 fn act(step: &Step, transaction: &mut Transaction<'_>, handles: Handles, model: &mut Model) {
     match step {
         Step::Open(key, balance) => {
@@ -232,7 +232,7 @@ fn end() -> impl Strategy<Value = End> {
     prop_oneof![6 => Just(End::Commit), 1 => Just(End::RollBack), 1 => Just(End::Panic), 1 => Just(End::Unencodable)]
 }
 
-/// Runs a transaction to its end; whether it was committed, with its changes.
+/// Runs a transaction to its end; returns its changes if it was committed.
 fn transact(steps: &[Step], end: End, store: &mut Store, handles: Handles, model: &mut Model) -> Option<Vec<u8>> {
     let before = model.clone();
     let hash_before = store.state_hash();
@@ -246,7 +246,7 @@ fn transact(steps: &[Step], end: End, store: &mut Store, handles: Handles, model
         match end {
             End::Commit => transaction.commit(&mut changes).unwrap(),
             End::RollBack => transaction.roll_back(),
-            // Without the hook: nobody has to read that.
+            // Skips the panic hook, which would print a message.
             End::Panic => std::panic::resume_unwind(Box::new("of the handler")),
             End::Unencodable => {
                 transaction.insert(handles.texts, key(3), Text(b"no!".to_vec()));
@@ -280,7 +280,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: rounds(800, 80) as u32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_leader_a_follower_and_snapshots_agree(
+    fn replicas_and_snapshots_agree(
         transactions in proptest::collection::vec((proptest::collection::vec(step(), 0..10), end()), 1..60),
         snapshot_at in 0usize..40,
         piece_length in 1usize..4000,
@@ -316,7 +316,7 @@ proptest! {
         follower.write_snapshot(&mut whole).unwrap();
         let (mut store, handles) = restored(&whole);
         compare(&store, handles, &model);
-        // What comes after a snapshot goes on from it.
+        // Changes after a snapshot apply to it.
         let steps = [Step::Open(3, 1), Step::Push(vec![1]), Step::Change(3, 4, 5), Step::Add(2)];
         let changes = transact(&steps, End::Commit, &mut leader, of_follower, &mut model).unwrap();
         store.apply(&changes).unwrap();
@@ -359,7 +359,7 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_snapshot_is_an_error(
+    fn damaged_snapshot_is_an_error(
         steps in proptest::collection::vec(step(), 0..30),
         place in any::<prop::sample::Index>(),
         bits in 1u8..=255,

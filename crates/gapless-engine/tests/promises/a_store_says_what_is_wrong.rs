@@ -1,5 +1,4 @@
-//! Changes, snapshots and transactions that a store refuses, with the place and the reason; and what it reads of other
-//! versions.
+//! Changes, snapshots and transactions that a store refuses, with place and reason; and data of other versions.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_engine::store::{ByteKey, Limits, Map, Record, Store, StoreError};
@@ -56,7 +55,7 @@ fn commit(store: &mut Store, act: impl FnOnce(&mut gapless_engine::store::Transa
 const ACCOUNT: Account = Account { balance: 5, limit: 100, is_closed: false };
 
 #[test]
-fn a_change_of_another_state_is_named_with_collection_key_and_byte() {
+fn change_of_other_state_is_located() {
     let (mut leader, accounts) = self::accounts();
     let put = commit(&mut leader, |transaction| {
         transaction.insert(accounts, 41, ACCOUNT);
@@ -80,7 +79,7 @@ fn a_change_of_another_state_is_named_with_collection_key_and_byte() {
 }
 
 #[test]
-fn a_collection_that_is_not_declared_is_an_error() {
+fn undeclared_collection_is_an_error() {
     let (mut leader, accounts) = accounts();
     let changes = commit(&mut leader, |transaction| {
         transaction.insert(accounts, 1, ACCOUNT);
@@ -100,7 +99,7 @@ fn a_collection_that_is_not_declared_is_an_error() {
 }
 
 #[test]
-fn a_store_without_a_collection_yet_is_read_by_one_that_has_it() {
+fn snapshot_may_lack_a_collection() {
     let (mut leader, accounts) = accounts();
     commit(&mut leader, |transaction| {
         transaction.insert(accounts, 1, ACCOUNT);
@@ -116,7 +115,7 @@ fn a_store_without_a_collection_yet_is_read_by_one_that_has_it() {
 }
 
 #[test]
-fn older_objects_and_patches_are_read_and_newer_ones_refused() {
+fn older_objects_are_readable() {
     let (mut old, of_old) = older_accounts();
     let put = commit(&mut old, |transaction| {
         transaction.insert(of_old, 1, older::Account { balance: 5, limit: 100 });
@@ -145,7 +144,7 @@ fn older_objects_and_patches_are_read_and_newer_ones_refused() {
 }
 
 #[test]
-fn each_limit_fails_the_whole_transaction() {
+fn limits_fail_whole_transactions() {
     let limits = Limits { objects_max: 2, bytes_max: 40, object_length_max: 20, changes_length_max: 60 };
     let mut store = Store::new(limits);
     let accounts = store.map::<u64, Account>(7, "accounts");
@@ -212,7 +211,7 @@ fn car(code: &[u8]) -> Record<CarDecoder<'static>, 300> {
 }
 
 #[test]
-fn a_counter_does_not_turn_over() {
+fn counter_overflow_is_an_error() {
     let mut store = Store::new(Limits::default());
     let counter = store.counter(1, "counter");
     let mut transaction = store.begin();
@@ -224,7 +223,7 @@ fn a_counter_does_not_turn_over() {
 }
 
 #[test]
-fn messages_are_objects_in_each_of_their_forms() {
+fn messages_are_stored_in_any_form() {
     let declare = |store: &mut Store| {
         let records = store.map::<ByteKey, Record<CarDecoder<'static>, 300>>(1, "records");
         (records, store.map::<u64, Sbe<Car>>(2, "sbe"), store.map::<u64, Protobuf<Car>>(3, "protobuf"))
@@ -275,14 +274,14 @@ fn messages_are_objects_in_each_of_their_forms() {
 
 #[test]
 #[should_panic(expected = "two collections have number 3")]
-fn a_number_is_declared_once() {
+fn duplicate_number_panics() {
     let mut store = Store::new(Limits::default());
     store.counter(3, "first");
     store.counter(3, "second");
 }
 
 #[test]
-fn a_snapshot_holds_the_moment_at_which_it_was_begun() {
+fn snapshot_is_of_its_begin() {
     let (mut store, accounts) = accounts();
     for first in (0..50_000).step_by(1000) {
         commit(&mut store, |transaction| {

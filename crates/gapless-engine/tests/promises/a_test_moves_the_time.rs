@@ -1,5 +1,5 @@
-//! The time of a host with `manual_time` goes on only when it is moved: timers fire in order, each at its time, also those that
-//! another has set, and are handled when the call returns. A host that fails meanwhile says why.
+//! With `manual_time` a host's time advances only on request. Timers fire in order, each at its time, including those
+//! set by other timers, and are handled when the call returns. A host that fails meanwhile reports the reason.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -10,9 +10,9 @@ use gapless_engine::{Context, EngineError, Handlers, Reject, Service, ServiceHos
 use gapless_transport::token::random_token;
 use std::time::Duration;
 
-/// Timers to be set: their numbers and delays.
+/// Sets timers by their numbers and delays.
 const SET: u32 = 1 << 16 | 1;
-/// Everything that fired: numbers and times.
+/// Replies with all fired timers: numbers and times.
 const ASK: u32 = 1 << 16 | 2;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -22,7 +22,7 @@ const CHAINED: u64 = 7;
 /// Panics.
 const FAILS: u64 = 13;
 
-/// What fired, and when.
+/// Fired timers with their times.
 #[derive(Default)]
 struct Log(Vec<[u64; 2]>);
 
@@ -79,27 +79,27 @@ impl World {
         self.client.call(self.session, message(schema), payload, PATIENCE).unwrap().payload
     }
 
-    /// Sets timers; the time at which that was handled.
+    /// Sets timers; returns the time of the command.
     fn set(&mut self, timers: &[[u64; 2]]) -> u64 {
         let bytes = timers.as_flattened().iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>();
         u64::from_le_bytes(self.call(SET, &bytes).try_into().unwrap())
     }
 
-    /// What has fired, and how many microseconds after that time.
+    /// Returns the fired timers, with their times in microseconds after `begun_ns`.
     fn fired_after(&mut self, begun_ns: u64) -> Vec<[u64; 2]> {
         pairs(&self.call(ASK, b"")).iter().map(|[timer, ns]| [*timer, (ns - begun_ns) / MICROSECOND_NS]).collect()
     }
 }
 
 #[test]
-fn each_timer_fires_at_its_time() {
+fn timers_fire_at_their_times() {
     let directory = tempfile::tempdir().unwrap();
     for options in [ServiceHostOptions::in_memory(), ServiceHostOptions::in_directory(directory.path())] {
         let mut world = World::start(options);
         let begun_ns =
             world.set(&[[1, 5 * SECOND_NS], [CHAINED, 2 * SECOND_NS], [2, 2_500_000_000], [3, 60 * SECOND_NS]]);
-        // Each frame is a nanosecond later than the one before.
-        assert!(world.set(&[]) - begun_ns < MICROSECOND_NS, "it stands still");
+        // Each frame is a nanosecond later than the previous one.
+        assert!(world.set(&[]) - begun_ns < MICROSECOND_NS, "time stands still");
         world.host.advance(Duration::from_secs(2)).unwrap();
         assert_eq!(world.fired_after(begun_ns), [[CHAINED, 2_000_000]]);
         world.host.advance(Duration::from_secs(8)).unwrap();
@@ -111,7 +111,7 @@ fn each_timer_fires_at_its_time() {
 }
 
 #[test]
-fn more_timers_than_fit_at_once_all_fire() {
+fn all_of_many_timers_fire() {
     let mut world = World::start(ServiceHostOptions::in_memory());
     let timers = (100..20_100).map(|timer| [timer, SECOND_NS]).collect::<Vec<_>>();
     let begun_ns = world.set(&timers);
@@ -122,7 +122,7 @@ fn more_timers_than_fit_at_once_all_fire() {
 }
 
 #[test]
-fn a_session_expires_by_it() {
+fn session_expires_by_manual_time() {
     let options = ServiceHostOptions { session_expiry: Duration::from_secs(3600), ..ServiceHostOptions::in_memory() };
     let mut world = World::start(options);
     world.host.advance(Duration::from_secs(3599)).unwrap();
@@ -134,7 +134,7 @@ fn a_session_expires_by_it() {
 }
 
 #[test]
-fn a_failed_host_says_why() {
+fn advance_reports_the_failure() {
     let mut world = World::start(ServiceHostOptions::in_memory());
     world.set(&[[FAILS, SECOND_NS]]);
     for _ in 0..2 {
@@ -145,7 +145,7 @@ fn a_failed_host_says_why() {
 }
 
 #[test]
-fn a_host_with_a_clock_refuses() {
+fn advance_needs_manual_time() {
     let host = ServiceHost::start(Log::default(), ServiceHostOptions::in_memory()).unwrap();
     let error = host.advance(Duration::from_secs(1)).unwrap_err();
     assert!(matches!(error, EngineError::Option { option: "manual_time", .. }), "{error}");

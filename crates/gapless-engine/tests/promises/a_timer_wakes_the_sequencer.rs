@@ -1,4 +1,5 @@
-//! A timer that is set while the sequencer's thread sleeps fires at its time, not when that thread looks by itself.
+//! A timer that is set while the sequencer's thread sleeps fires at its time, not at that thread's next regular
+//! wake-up.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -11,13 +12,13 @@ use std::time::Duration;
 
 const SET: u32 = 1 << 16 | 1;
 const ASK: u32 = 1 << 16 | 2;
-/// The sequencer's thread sleeps long before this is over.
+/// The sequencer's thread falls asleep long before this is over.
 const HANDLED_IN: Duration = Duration::from_millis(30);
 const DELAY_NS: u64 = 2_000_000;
-/// A thread that sleeps looks by itself after 100 ms.
+/// A sleeping thread wakes up by itself after 100 ms.
 const LATE_NS_MAX: u64 = 30_000_000;
 
-/// Of each timer, how late it was, ns.
+/// Delay of each timer, ns.
 #[derive(Default)]
 struct Late(Vec<u64>);
 
@@ -25,7 +26,7 @@ impl Service for Late {
     fn handlers(handlers: &mut Handlers<Self>) {
         handlers.on_bytes(SET, |_, _, context| {
             std::thread::sleep(HANDLED_IN);
-            // The deadline is the timer's number, too.
+            // The deadline is also the timer's number.
             let deadline_ns = context.time_ns() + (HANDLED_IN.as_nanos() as u64) + DELAY_NS;
             context.set_timer(deadline_ns, deadline_ns);
             context.reply_with(message(SET), &[])
@@ -49,7 +50,7 @@ impl Service for Late {
 }
 
 #[test]
-fn a_sleeping_sequencer_hears_of_timers() {
+fn timer_wakes_sleeping_sequencer() {
     let threads = Threads { plan: PlanKind::Max, ..Threads::default() };
     let options = ServiceHostOptions { threads, ..ServiceHostOptions::in_memory() };
     let host = ServiceHost::start(Late::default(), options).unwrap();
@@ -59,7 +60,7 @@ fn a_sleeping_sequencer_hears_of_timers() {
     for round in 1..=5 {
         client.call(session, message(SET), b"", PATIENCE).unwrap();
         while late.len() < round {
-            // Longer than a look of the sequencer would take: nothing else wakes it.
+            // Longer than the sequencer's own sleep, so that only the timer wakes it.
             std::thread::sleep(Duration::from_millis(110));
             let reply = client.call(session, message(ASK), b"", PATIENCE).unwrap().payload;
             late = reply.as_chunks().0.iter().map(|number| u64::from_le_bytes(*number)).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! A session that has expired is told so, by poll, call and send, and its token opens a new one, on the same client.
+//! An expired session is reported by poll, call and send, and its token opens a new one on the same client.
 
 use crate::attacked::{ADD, PATIENCE, call, connect, message, options, start};
 use gapless_client::ClientError;
@@ -11,20 +11,20 @@ fn of_short_sessions(directory: &Path) -> ServiceHostOptions {
     ServiceHostOptions { session_expiry: Duration::from_millis(50), ..options(directory) }
 }
 
-/// Waits until the service has closed what nobody used.
+/// Waits until the service has closed the unused session.
 fn expire(client: &mut Client, session: SessionKey) {
     let deadline = Instant::now() + PATIENCE;
     loop {
         std::thread::sleep(Duration::from_millis(200));
         match call(client, session, ADD, &[1]) {
-            Ok(_) => assert!(Instant::now() < deadline, "it never expires"),
+            Ok(_) => assert!(Instant::now() < deadline, "the session never expires"),
             Err(ClientError::NoSuchSession(lost)) => return assert_eq!(lost, session),
             Err(error) => panic!("{error}"),
         }
     }
 }
 
-/// The new session of the token, which takes commands. On a slow machine it may expire at once, too.
+/// Opens a new session with the token, which takes commands. On a slow machine it may expire at once too.
 fn open_again(client: &mut Client, lost: SessionKey) -> SessionKey {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -47,7 +47,7 @@ fn after_a_call() {
     for _ in 0..3 {
         expire(&mut client, session);
         assert!(!client.can_send(session));
-        // Whatever is tried with it says the same, without asking the service.
+        // Every later attempt fails alike, without asking the service.
         for _ in 0..5 {
             assert!(matches!(call(&mut client, session, ADD, &[1]), Err(ClientError::NoSuchSession(_))));
             let sent = client.send(session, message(ADD), 1, |_| Ok(1));
@@ -67,7 +67,7 @@ fn after_a_poll() {
     let mut lost = Vec::new();
     let deadline = Instant::now() + PATIENCE;
     while lost.is_empty() {
-        assert!(Instant::now() < deadline, "nobody says that it has expired");
+        assert!(Instant::now() < deadline, "the expiry is not reported");
         match client.send(session, message(ADD), 1, |_| Ok(1)) {
             Ok(_) | Err(ClientError::WindowFull { .. }) => {}
             Err(error) => panic!("{error}"),
@@ -84,7 +84,7 @@ fn after_a_poll() {
     open_again(&mut client, session);
 }
 
-/// What is lost is not opened again by a reconnect, and does not keep others from it.
+/// A reconnect does not reopen lost sessions, which do not block others.
 #[test]
 fn after_a_restart() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Who opens a session again is told from which number it goes on. That is what is released, and not what may still be
-//! cut, and it is the same from a copy of the service that has yet to handle what the stream has.
+//! A client that reopens a session learns its next number: that of released frames, not of frames that may be
+//! truncated. A member whose service lags behind the stream reports the same.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_agent::{Agent, Counters, Now, Waker};
@@ -42,7 +42,7 @@ impl Service for Echo {
     }
 }
 
-/// A member of a cluster and its copy of the service, by hand: what is released is the test's business.
+/// A cluster member with its instance of the service, polled by hand; the test controls the release.
 struct Member {
     ingress: Ingress,
     executor: Executor,
@@ -119,7 +119,7 @@ impl Member {
     }
 }
 
-/// The number from which the session goes on, once its open is answered.
+/// Returns the session's next number, once its open is answered.
 fn opened(client: &mut Client, session: SessionKey) -> Option<u64> {
     let mut is_opened = false;
     client
@@ -132,7 +132,7 @@ fn opened(client: &mut Client, session: SessionKey) -> Option<u64> {
     is_opened.then(|| client.next_session_seq(session).unwrap())
 }
 
-/// A leader to which a client has sent one command, which is not released.
+/// Creates a leader with one unreleased command of a client.
 fn leader() -> (Member, Client) {
     let mut member = Member::new();
     member.ingress.lead(1).unwrap();
@@ -150,7 +150,7 @@ fn leader() -> (Member, Client) {
 }
 
 #[test]
-fn a_number_that_may_be_cut_is_not_told() {
+fn open_reports_released_numbers() {
     let (mut member, _client) = leader();
     let mut successor = member.connect();
     let session = successor.begin_session(TOKEN, 16).unwrap();
@@ -162,7 +162,7 @@ fn a_number_that_may_be_cut_is_not_told() {
     member.turn();
     assert_eq!(opened(&mut successor, session), Some(2));
 
-    // Who leads no more says nothing of what it appended.
+    // A deposed leader reports nothing about its appended frames.
     successor.send(session, TYPE, 0, |_| Ok(0)).unwrap();
     member.turn();
     let mut third = member.connect();
@@ -172,12 +172,12 @@ fn a_number_that_may_be_cut_is_not_told() {
     member.turn();
     member.release();
     member.turn();
-    assert!(third.poll(64, |incoming| panic!("{incoming:?}")).is_err(), "it is sent elsewhere");
+    assert!(third.poll(64, |incoming| panic!("{incoming:?}")).is_err(), "the client is redirected");
     assert_eq!(third.next_session_seq(session), None);
 }
 
 #[test]
-fn a_copy_that_is_behind_tells_the_same_number() {
+fn lagging_member_reports_the_same() {
     let (mut leader, mut client) = leader();
     leader.release();
     leader.turn();
@@ -192,7 +192,7 @@ fn a_copy_that_is_behind_tells_the_same_number() {
     let mut client = next.connect();
     let session = client.begin_session(TOKEN, 16).unwrap();
     next.turn();
-    assert_eq!(opened(&mut client, session), None, "it has handled nothing of it yet");
+    assert_eq!(opened(&mut client, session), None, "the member has handled none of the frames");
     next.release();
     next.turn();
     next.turn();

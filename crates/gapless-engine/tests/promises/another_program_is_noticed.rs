@@ -1,5 +1,5 @@
-//! A program that does something else than the one before does not rewrite history in silence: what it replays is compared
-//! with what was put out, and that it is another program is said or refused.
+//! A changed program does not rewrite history silently: its replay is compared with the recorded outputs, and a change
+//! of program is logged or refused.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::client::MessageType;
@@ -16,7 +16,7 @@ use std::time::Duration;
 const ADD: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Adds up; `factor` is what another build of it changes, `notices` what it tells beside its replies.
+/// Adds numbers; `factor` differs in another build, `is_silent` suppresses replies.
 struct Sum {
     sum: u64,
     factor: u64,
@@ -61,7 +61,7 @@ fn add(client: &mut Client, session: SessionKey, count: u64) -> u64 {
     reply.payload.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// A host that has handled so many commands, and has stopped without a snapshot behind them.
+/// Runs a host that handles `count` commands and stops without a snapshot of them.
 fn handled(directory: &Path, service: Sum, count: u64) {
     let host = ServiceHost::start(service, options(directory, "first")).unwrap();
     let mut client = host.connect(ClientOptions::default()).unwrap();
@@ -71,25 +71,25 @@ fn handled(directory: &Path, service: Sum, count: u64) {
 }
 
 #[test]
-fn handlers_that_do_something_else_are_found_out() {
+fn changed_handlers_are_detected() {
     let directory = tempfile::tempdir().unwrap();
     handled(directory.path(), SUM, 100);
     let changed = || Sum { factor: 12, ..SUM };
-    // Also of the same name: that one build is as another was a mistake.
+    // Even under the same name, which wrongly declares two builds equal.
     for program in ["first", "second"] {
         let error = ServiceHost::start(changed(), options(directory.path(), program)).err().unwrap();
         assert!(matches!(error, EngineError::OtherOutputs { first: 1, last: 101, .. }), "{error}");
-        // The session is opened by frame 1; the first command follows it.
+        // Frame 1 opens the session; the first command follows.
         let named = "outputs), from sequence 2 (schema 1 template 1, session 1, session_seq 1) on: ";
         assert!(error.to_string().contains(named), "{error}");
     }
-    // It has not begun to be another history.
+    // No other history has started.
     let host = ServiceHost::start(SUM, options(directory.path(), "second")).unwrap();
     let mut client = host.connect(ClientOptions::default()).unwrap();
     let session = client.open_session(random_token(), 16).unwrap();
     assert_eq!(add(&mut client, session, 11), 111);
     host.stop().unwrap();
-    // What came behind a start is compared, too.
+    // Frames after a start are compared too.
     let error = ServiceHost::start(changed(), options(directory.path(), "second")).err().unwrap();
     assert!(matches!(error, EngineError::OtherOutputs { first: 1, last: 101, .. }), "{error}");
     let mut accepting = options(directory.path(), "second");
@@ -102,7 +102,7 @@ fn handlers_that_do_something_else_are_found_out() {
 }
 
 #[test]
-fn a_snapshot_begins_a_record() {
+fn snapshot_begins_a_record() {
     let directory = tempfile::tempdir().unwrap();
     let mut each_tenth = options(directory.path(), "first");
     each_tenth.snapshot_interval_frames = Some(10);
@@ -115,26 +115,26 @@ fn a_snapshot_begins_a_record() {
     host.stop().unwrap();
     let error = ServiceHost::start(Sum { factor: 2, ..SUM }, options(directory.path(), "first")).err().unwrap();
     let EngineError::OtherOutputs { first, last: 103, ref at, .. } = error else { panic!("{error}") };
-    assert_eq!((first, at), (97, &(97..=97)), "behind the snapshot");
+    assert_eq!((first, at), (97, &(97..=97)), "after the snapshot");
     assert_eq!(ServiceHost::start(SUM, options(directory.path(), "first")).unwrap().stop().unwrap(), 103);
 }
 
 #[test]
-fn another_program_with_frames_to_replay_is_refused_where_that_is_asked_for() {
+fn other_program_can_be_refused() {
     let directory = tempfile::tempdir().unwrap();
     handled(directory.path(), Sum { is_silent: true, ..SUM }, 20);
-    // It puts out the same, and does something else.
+    // It has equal outputs and other effects.
     let changed = || Sum { is_silent: true, factor: 5, ..SUM };
     let mut refusing = options(directory.path(), "second");
     refusing.policy.on_other_program = OnOtherProgram::Refuse;
     let error = ServiceHost::start(changed(), refusing.clone()).err().unwrap();
     assert!(matches!(error, EngineError::OtherProgram { first: 1, last: 21 }), "{error}");
-    // With a snapshot behind everything there is nothing to replay.
+    // With a snapshot of everything there is nothing to replay.
     let mut first = options(directory.path(), "first");
     first.snapshot_on_stop = true;
     ServiceHost::start(Sum { is_silent: true, ..SUM }, first).unwrap().stop().unwrap();
     ServiceHost::start(changed(), refusing).unwrap().stop().unwrap();
-    // And without a name the executable is the name: this one is the same each time.
+    // Without a name the executable identifies the program, equally each time.
     let other = tempfile::tempdir().unwrap();
     for _ in 0..2 {
         let mut unnamed = options(other.path(), "");

@@ -1,4 +1,4 @@
-//! A service to be attacked, and the ways to speak to it that the tests share.
+//! A service to be attacked, with client functions shared by the tests.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -10,17 +10,17 @@ use gapless_schema::Encoding;
 use std::path::Path;
 use std::time::Duration;
 
-/// Adds the bytes of the payload to the sum; answers with the sum.
+/// Adds the bytes of the payload to the sum; replies with the sum.
 pub const ADD: u32 = 1 << 16 | 1;
-/// Answers with as many bytes as asked for, all of them the sum's lowest.
+/// Replies with as many bytes as requested, each the lowest byte of the sum.
 pub const FILL: u32 = 1 << 16 | 2;
 /// Panics.
 pub const PANIC: u32 = 1 << 16 | 3;
-/// Ends the process.
+/// Aborts the process.
 pub const ABORT: u32 = 1 << 16 | 4;
-/// Nobody takes it.
+/// Has no handler.
 pub const UNKNOWN: u32 = 1 << 16 | 9;
-/// A service that is alive answers within this time, on any machine.
+/// Time within which a live service replies on any machine.
 pub use gapless_testkit::wait::PATIENCE;
 
 #[derive(Default)]
@@ -64,7 +64,7 @@ pub fn message(schema: u32) -> MessageType {
     MessageType { schema, encoding: Encoding::Opaque }
 }
 
-/// A small durable host.
+/// Returns options of a small durable host.
 pub fn options(directory: &Path) -> ServiceHostOptions {
     ServiceHostOptions {
         window_bytes: 1 << 20,
@@ -79,7 +79,7 @@ pub fn start(options: ServiceHostOptions) -> ServiceHost {
     ServiceHost::start(Adder::default(), options).unwrap()
 }
 
-/// A client with its own time-outs, connected as another process would be.
+/// Connects a client with its own timeouts, like another process.
 pub fn connect(directory: &Path) -> Client {
     let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
     Client::connect(directory.join("node.socket"), options).unwrap()
@@ -89,20 +89,20 @@ pub fn call(client: &mut Client, key: SessionKey, schema: u32, payload: &[u8]) -
     client.call(key, message(schema), payload, PATIENCE)
 }
 
-/// The sum after adding `number`.
+/// Adds `number`; returns the sum.
 pub fn add(client: &mut Client, key: SessionKey, number: u8) -> u64 {
     let reply = call(client, key, ADD, &[number]).unwrap();
     u64::from_le_bytes(reply.payload.try_into().unwrap())
 }
 
-/// Waits until the host has stopped by itself; its error's text.
+/// Waits until the host has stopped by itself; returns its error.
 pub fn failure(host: &ServiceHost) -> String {
     let deadline = std::time::Instant::now() + PATIENCE;
     loop {
         if let Some(failure) = host.failure() {
             return failure.to_string();
         }
-        assert!(std::time::Instant::now() < deadline, "the node goes on");
+        assert!(std::time::Instant::now() < deadline, "the host does not stop");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
