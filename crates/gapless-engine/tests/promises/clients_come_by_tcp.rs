@@ -1,5 +1,5 @@
-//! Clients reach a service by TCP, from wherever they are: they are led to the leader, keep their sessions when it goes, and
-//! each command has one effect and its reply. Who does not belong there is told so.
+//! Clients reach a service by TCP: they are redirected to the leader, keep their sessions when it fails, and each
+//! command has one effect and one reply. Bad connections are refused with a reason.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::replicas::{Caller, Cluster, PATIENCE, wait};
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
-/// Sums what it hears; answers with the sum, and what it was sent.
+/// Sums numbers; replies with the sum and the received bytes.
 #[derive(Default)]
 struct Sum(u64);
 
@@ -55,7 +55,7 @@ fn credentials(name: &str, password: &str) -> Credentials {
     Credentials { username: Field::new(name).unwrap(), password: Field::new(password).unwrap() }
 }
 
-/// A cluster whose members have ports for clients, which runs; where these are.
+/// Starts a cluster whose members have ports for clients; returns these.
 fn cluster(count: usize) -> (Cluster, Vec<SocketAddr>) {
     let mut cluster = Cluster::new(count, "");
     let ports: Vec<_> = (0..count).map(|_| free_address()).collect();
@@ -77,7 +77,7 @@ fn connect(ports: &[SocketAddr], credentials: Credentials) -> Result<Client, Cli
 fn sessions_outlive_their_leaders() {
     let (mut cluster, ports) = cluster(3);
     let first = cluster.leader();
-    // It begins at a member that does not lead, and is led to the one that does.
+    // Starts at a follower, which redirects to the leader.
     let mut order: Vec<_> = (1..=3).filter(|member| *member != first).chain([first]).collect();
     let ports_in = |order: &[usize]| order.iter().map(|member| ports[member - 1]).collect::<Vec<_>>();
     let mut caller = Caller::over(connect(&ports_in(&order), credentials("teller", "sesame")).unwrap(), TYPE);
@@ -95,15 +95,15 @@ fn sessions_outlive_their_leaders() {
         other.call_more(&mut cluster, 20);
         cluster.start(leader, Sum::default()).unwrap();
     }
-    // One that stands still has its session, its replies too.
+    // An idle client keeps its session and replies.
     std::thread::sleep(Duration::from_secs(3));
     caller.call_more(&mut cluster, 100);
     let sums: Vec<u64> =
         caller.replies.values().map(|reply| u64::from_le_bytes(reply[..8].try_into().unwrap())).collect();
     assert_eq!(sums.len(), 1_000);
-    assert!(sums.is_sorted(), "each is the sum of what came before it");
+    assert!(sums.is_sorted(), "each reply is the sum so far");
     let whole = |count: u64| count * (count + 1) / 2;
-    // In the order of the stream the last reply says all.
+    // In the order of the stream the last reply has the whole sum.
     let last = caller.replies.last_key_value().unwrap().1;
     assert_eq!(u64::from_le_bytes(last[..8].try_into().unwrap()), whole(1_000) + whole(60));
     assert!(other.replies.values().all(|reply| reply.len() == 8 + 512));
@@ -111,7 +111,7 @@ fn sessions_outlive_their_leaders() {
 }
 
 #[test]
-fn who_does_not_belong_there_is_told_so() {
+fn bad_connections_get_a_reason() {
     let (mut cluster, ports) = cluster(1);
     let mut caller = Caller::over(connect(&ports, credentials("teller", "sesame")).unwrap(), TYPE);
     caller.call_more(&mut cluster, 10);
@@ -119,7 +119,7 @@ fn who_does_not_belong_there_is_told_so() {
     let reason = |outcome: Result<Client, ClientError>| match outcome {
         Err(ClientError::Transport(TransportError::Handshake { reason, .. })) => reason,
         Err(other) => panic!("{other}"),
-        Ok(_) => panic!("it is let in"),
+        Ok(_) => panic!("the connection is accepted"),
     };
     assert!(reason(connect(&ports, credentials("teller", "wrong"))).contains("not known here"));
     assert!(reason(connect(&ports, Credentials::BLANK)).contains("not known here"));
@@ -133,21 +133,21 @@ fn who_does_not_belong_there_is_told_so() {
         TcpOptions { username, password: Field::new("sesame").unwrap(), ..TcpOptions::new(ports[0], ports[0]) };
     let (mut link, begun) = (TcpLink::new(options), Instant::now());
     let refused =
-        wait("its no", || match link.connect(Start::First, Seen::default(), begun.elapsed().as_nanos() as u64) {
+        wait("the refusal", || match link.connect(Start::First, Seen::default(), begun.elapsed().as_nanos() as u64) {
             Ok(None) => None,
-            Ok(Some(_)) => panic!("a node is let in"),
+            Ok(Some(_)) => panic!("a node is accepted"),
             Err(error) => Some(error.to_string()),
         });
     assert!(refused.contains("cannot be read"), "{refused}");
 
-    // Who speaks another language, also behind a proper hello, is dropped.
+    // Bytes of another protocol, which close the connection.
     let mut stranger = TcpStream::connect(ports[0]).unwrap();
     stranger.write_all(&[7; 200]).unwrap();
     stranger.set_read_timeout(Some(PATIENCE)).unwrap();
     assert_eq!(stranger.read(&mut [0; 64]).unwrap_or(0), 0);
     caller.call_more(&mut cluster, 10);
 
-    // An event stream has no service; a port where nobody listens, no anybody; and what answers may be no service.
+    // An event stream without a service, a listener with another protocol, a closed port, and an unknown host.
     let root = tempfile::tempdir().unwrap();
     let any = "127.0.0.1:0".parse().unwrap();
     let tcp = Some(TcpNetwork::new(any, any));

@@ -1,5 +1,5 @@
-//! A service on an event stream that belongs to others: whatever is started, stopped, killed or doubled, what it
-//! publishes follows from the stream and is there once.
+//! A service on an event stream of another process. Its instances are started, stopped, killed and doubled; the
+//! messages that follow from the stream are published exactly once.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -23,8 +23,8 @@ const RANG: u32 = 1 << 16 | 4;
 const TOKEN: u128 = 4242;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Adds up orders; publishes each total, a long report for every tenth, and the ringing of a timer for every
-/// seventh. Refuses 13 and panics at 666.
+/// Sums orders. Publishes each total, a long report for every tenth order, and a timer's message for every seventh.
+/// Refuses 13.
 #[derive(Default)]
 struct Adder {
     total: u64,
@@ -63,7 +63,7 @@ impl Service for Adder {
     }
 
     fn on_timer(&mut self, timer: u64, context: &mut Context<'_>) -> Result<(), Reject> {
-        assert_ne!(timer, 2, "it was taken back");
+        assert_ne!(timer, 2, "the timer was cancelled");
         out(context, RANG, &[])
     }
 
@@ -115,7 +115,7 @@ impl World {
     fn new(place: &Path) -> Self {
         let mut node = StreamNode::new(link(place), StreamNodeOptions::default());
         node.wait_open(PATIENCE).unwrap();
-        // From the beginning: what a test looks at is the whole stream.
+        // From the beginning, to check the whole stream.
         Self { node, totals: Vec::new(), longs: Vec::new(), rang: 0, sent: 0, sum: Vec::new() }
     }
 
@@ -145,7 +145,7 @@ impl World {
         .unwrap();
     }
 
-    /// Everything that follows from the orders is in the stream, once.
+    /// Returns whether the stream has all messages that follow from the orders.
     fn is_complete(&self) -> bool {
         self.totals.len() as u64 == self.sent
             && self.longs.len() as u64 == self.sent / 10
@@ -190,7 +190,7 @@ impl World {
 }
 
 #[test]
-fn two_copies_publish_what_one_would() {
+fn two_instances_publish_once() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
     let stream = EventStream::start(&options(place)).unwrap();
@@ -205,7 +205,7 @@ fn two_copies_publish_what_one_would() {
     world.settle(&mut [&mut a, &mut b]);
     assert_eq!((a.dead_letter_count(), b.dead_letter_count()), (15, 15), "13 was refused 15 times");
 
-    // One alone, killed without a word, and a third from the beginning: nothing is missing, nothing doubled.
+    // One instance is killed, and a third one starts from the beginning: no message is missing or doubled.
     drop(a);
     for amount in 0..200 {
         world.order(amount % 20);
@@ -220,9 +220,9 @@ fn two_copies_publish_what_one_would() {
     }
     world.settle(&mut [&mut third]);
 
-    // The first one comes back, from its snapshot.
+    // The first one restarts from its snapshot.
     let mut a = copy(place, "a");
-    assert!(a.snapshot_sequence() > 0, "it took snapshots");
+    assert!(a.snapshot_sequence() > 0, "the instance took snapshots");
     for amount in 0..100 {
         world.order(amount % 20);
     }
@@ -233,12 +233,12 @@ fn two_copies_publish_what_one_would() {
 }
 
 #[test]
-fn it_survives_the_sequencer_and_works_off_what_was_there_before() {
+fn backlog_survives_stream_restarts() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
     let mut stream = EventStream::start(&options(place)).unwrap();
     let mut world = World::new(place);
-    // More than it may keep on its way: it must not wait for its own messages behind them.
+    // More messages than it may keep in flight: it must not wait for its own messages, which come after them.
     for amount in 0..3_000 {
         world.order(amount % 20);
         if amount % 500 == 0 {
@@ -265,7 +265,7 @@ fn it_survives_the_sequencer_and_works_off_what_was_there_before() {
 }
 
 #[test]
-fn a_halt_holds_what_it_publishes_and_no_more() {
+fn halt_only_delays_publishing() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
     let stream = EventStream::start(&options(place)).unwrap();
@@ -284,7 +284,7 @@ fn a_halt_holds_what_it_publishes_and_no_more() {
 }
 
 #[test]
-fn without_its_past_it_does_not_begin() {
+fn new_instance_needs_whole_stream() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
     let mut options = options(place);

@@ -1,10 +1,10 @@
-//! Each kind of file in the directory of a stream and of a service, removed, cut short, exchanged for its neighbour, for an
-//! older copy of itself and for another stream's, or with one bit changed; on the boot on which it was written and on the
-//! next; at the tiers `journal` and `sync`: what a start makes of it is what the table in the guide says, and no start goes
-//! on with less than was acknowledged without a word.
+//! Damages every kind of file in the directory of a stream and of a service: removed, truncated, exchanged with its
+//! neighbour, replaced by an older copy or by another stream's, or with one bit changed; before and after a reboot; at
+//! the tiers `journal` and `sync`. A start does what the guide's table says. Apart from the limit stated there, it
+//! never silently continues with less than was acknowledged.
 
 use crate::damages::{
-    Damage, PATIENCE, Row, Share, case_name, copy, files, flip, is_held_against_guide, newest_history_slot, other_boot,
+    Damage, PATIENCE, Row, Share, case_name, check_against_guide, copy, files, flip, newest_history_slot, other_boot,
     put, put_other, truncate,
 };
 use gapless_client::client::{ClientOptions, MessageType};
@@ -31,18 +31,18 @@ use std::time::{Duration, Instant};
 const MESSAGE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 const TOKEN: u128 = 0xda4a;
 const SEGMENT_LENGTH: u64 = 64 << 10;
-/// States and snapshots are written after so many frames.
+/// Interval of states and snapshots.
 const INTERVAL_FRAMES: u64 = 900;
-/// Messages up to the first state, to the second, to a copy of the directory, and to the moment of the damage: more than
-/// half of the newest segment is used by then, so that the next one is being prepared.
+/// Messages up to the first state, to the second, to a copy of the directory, and to the damage. More than half of the
+/// newest segment is used by then, so that the next one is being prepared.
 const COUNTS: [u64; 4] = [INTERVAL_FRAMES, INTERVAL_FRAMES, 855, 25];
 /// Segments that these messages take.
 const SEGMENTS: usize = 8;
-/// Where a frame in the middle of a segment's beginning has its payload: others are behind it.
+/// Position in the payload of an early frame of a segment, with other frames after it.
 const IN_FRAMES: u64 = d::frames_offset(SEGMENT_LENGTH) + 5 * 168 + 70;
-/// Damages tried at a time.
+/// Damages tried in parallel.
 const SIDE_BY_SIDE: usize = 6;
-/// What has a directory.
+/// Owner of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Subject {
     Stream,
@@ -55,7 +55,7 @@ enum Kind {
     OldestSegment,
     /// Sealed, and wholly before the newest state or snapshot.
     CoveredSegment,
-    /// Sealed, and behind the newest state or snapshot.
+    /// Sealed, and after the newest state or snapshot.
     SealedSegment,
     /// The newest when the older copy was made.
     FormerSegment,
@@ -96,18 +96,18 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What a start makes of it.
+/// Outcome of a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
-    /// Nothing was changed; the error says what is wrong.
+    /// Refused with a reason; no file was changed.
     Refused,
-    /// Everything that was acknowledged is there.
+    /// All acknowledged frames are there.
     Starts,
-    /// What no mark vouched for was cut, is reported, and its bytes are kept.
+    /// Frames without a valid mark were truncated and reported; their bytes are kept.
     Cut,
-    /// It goes on with less, and no file of the directory can tell.
+    /// The start continues with less, which no file of the directory reveals.
     Unnoticed,
-    /// It cannot be done with this file.
+    /// Impossible for this file.
     Nothing,
 }
 
@@ -123,7 +123,6 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Counts its commands.
 #[derive(Default)]
 struct Count(u64);
 
@@ -180,8 +179,8 @@ impl Subject {
         }
     }
 
-    /// Runs it in `directory`, sends it [`COUNTS`] messages, and calls `between` behind each of these while it stands still
-    /// and runs.
+    /// Runs the subject in `directory`, sends it the messages of [`COUNTS`], and calls `between` after each of these
+    /// counts, while it is idle.
     fn run(self, directory: &Path, tier: Tier, mut between: impl FnMut(usize)) {
         let mut states = 0;
         let mut rest = |at: usize| {
@@ -220,7 +219,7 @@ impl Subject {
                 for (at, count) in COUNTS.iter().enumerate() {
                     for number in 0..*count {
                         if number == 10 {
-                            // Nobody handles it: a dead letter.
+                            // Without a handler: a dead letter.
                             let other = MessageType { schema: 1 << 16 | 2, ..MESSAGE };
                             client.call(session, other, &[7; 100], PATIENCE).unwrap_err();
                             continue;
@@ -234,7 +233,7 @@ impl Subject {
         }
     }
 
-    /// Starts it: where it stands, what the journal said, and what it knows when it is stopped.
+    /// Starts the subject; returns its last sequence, the journal's report, and its state when it is stopped.
     fn start(self, directory: &Path, tier: Tier) -> Result<(u64, RecoveryReport, Vec<u8>), String> {
         let (last_sequence, report) = match self {
             Self::Stream => {
@@ -268,8 +267,8 @@ impl Subject {
     }
 }
 
-/// Puts a segment into a directory as the helper thread prepares it when the newest one is half full; at which moment
-/// it does so nobody can tell.
+/// Puts a segment into a directory as the helper thread prepares it when the newest one is half full. The moment of
+/// that thread is unpredictable.
 fn prepare_next(directory: &Path) {
     let scratch = tempfile::tempdir().unwrap();
     copy(directory, scratch.path());
@@ -287,13 +286,13 @@ fn prepare_next(directory: &Path) {
     }
 }
 
-/// What the names of a directory's segments say.
+/// Parses the names of a directory's segments.
 fn meanings(directory: &Path) -> Vec<NameMeaning> {
     let meaning = |file: PathBuf| d::meaning_of_name(file.file_name()?.to_str()?);
     files(directory).into_iter().filter_map(meaning).collect()
 }
 
-/// What each file of a directory is. One that nobody has thought of fails here.
+/// Returns the kind of each file of a directory. Panics at an unexpected file.
 fn kinds(subject: Subject, directory: &Path) -> BTreeMap<Kind, PathBuf> {
     let layout = StreamLayout::new(directory);
     let relative = |path: PathBuf| path.strip_prefix(directory).unwrap().to_owned();
@@ -324,7 +323,7 @@ fn kinds(subject: Subject, directory: &Path) -> BTreeMap<Kind, PathBuf> {
             None if name == output_record::FILE_NAME => Kind::Outputs,
             None if path == DirectoryRecord::path(&layout) => Kind::Record,
             Some(NameMeaning::Archived(_)) | None => {
-                panic!("{} is a file of which this test knows nothing", path.display())
+                panic!("{} is unknown to this test", path.display())
             }
         };
         kinds.insert(kind, file);
@@ -332,7 +331,7 @@ fn kinds(subject: Subject, directory: &Path) -> BTreeMap<Kind, PathBuf> {
     segments.sort();
     assert_eq!(segments.len(), SEGMENTS, "{segments:?}");
     let is_behind = |(first, _): &&(u64, PathBuf)| *first > covered;
-    assert!(segments.iter().filter(is_behind).count() >= 2, "{segments:?} behind {covered}");
+    assert!(segments.iter().filter(is_behind).count() >= 2, "{segments:?} after {covered}");
     let first_behind = segments.iter().find(is_behind).unwrap().1.clone();
     kinds.insert(Kind::OldestSegment, segments[0].1.clone());
     kinds.insert(Kind::CoveredSegment, segments[1].1.clone());
@@ -348,19 +347,19 @@ struct Images {
     tier: Tier,
     now: tempfile::TempDir,
     old: tempfile::TempDir,
-    /// A little older: the newest segment is there.
+    /// A little older, with the newest segment.
     recent: tempfile::TempDir,
     foreign: tempfile::TempDir,
     kinds: BTreeMap<Kind, PathBuf>,
     last_sequence: u64,
-    /// What it knows when nothing is damaged.
+    /// State after a start without damage.
     knows: Vec<u8>,
 }
 
 impl Images {
     fn make(subject: Subject, tier: Tier) -> Self {
         let [now, old, recent, foreign, running, other] = [(); 6].map(|()| tempfile::tempdir().unwrap());
-        // A helper thread names the segments.
+        // Segments are renamed by a helper thread.
         let copy_whole = |from: &Path, to: &Path| {
             let count = |of: fn(&NameMeaning) -> bool| meanings(from).iter().filter(|meaning| of(meaning)).count();
             until("each segment's name", || count(|meaning| matches!(meaning, NameMeaning::Segment(_))) == SEGMENTS);
@@ -391,7 +390,7 @@ impl Images {
         Self { subject, tier, now, old, recent, foreign, kinds, last_sequence, knows }
     }
 
-    /// A file of the same kind, in the same directory: the other state, the segment before or behind.
+    /// Returns another file of the same kind in the same directory.
     fn neighbour(&self, kind: Kind) -> Option<PathBuf> {
         let other = match kind {
             Kind::OldestSegment => Kind::CoveredSegment,
@@ -405,7 +404,7 @@ impl Images {
         self.kinds.get(&other).cloned()
     }
 
-    /// What a start makes of it, and what `journal verify` had said before.
+    /// Damages a copy of the directory; returns the outcome of a start, and the verdict of `journal verify` before it.
     fn try_damage(&self, kind: Kind, damage: Damage, is_other_boot: bool) -> (Outcome, &'static str) {
         let place = tempfile::tempdir().unwrap();
         let directory = place.path();
@@ -427,7 +426,7 @@ impl Images {
                 true
             }
             Damage::Exchange => self.neighbour(kind).is_some_and(|other| put(self.now.path().join(other))),
-            // Written by the clock, so that an older copy says more or less from run to run.
+            // Depends on the clock, so an older copy has more or less from run to run.
             Damage::OldCopy if kind == Kind::Outputs => false,
             Damage::OldCopy => {
                 let image = if kind == Kind::NewestSegment { &self.recent } else { &self.old };
@@ -458,21 +457,25 @@ impl Images {
             Ok(Verdict::NothingVouchesForEnd) => "end in doubt",
             Ok(Verdict::Damaged) | Err(_) => "damaged",
         };
-        assert!(content(directory) == before, "{kind}, {damage}: a look has changed something");
+        assert!(content(directory) == before, "{kind}, {damage}: verification has changed a file");
         let outcome = match self.subject.start(directory, self.tier) {
             Err(error) => {
-                assert!(error.contains(directory.to_str().unwrap()), "{kind}, {damage}: no place is named: {error}");
-                assert!(content(directory) == before, "{kind}, {damage}: refused, and something was changed: {error}");
+                assert!(
+                    error.contains(directory.to_str().unwrap()),
+                    "{kind}, {damage}: the error names no path: {error}"
+                );
+                assert!(content(directory) == before, "{kind}, {damage}: refused, but a file has changed: {error}");
                 Outcome::Refused
             }
             Ok((last_sequence, report, knows)) => {
                 let is_whole = last_sequence == self.last_sequence && knows == self.knows;
                 let is_told = report.cut.as_ref().is_some_and(|cut| cut.kept.iter().all(|kept| kept.exists()));
-                // All that is there is there, and only who has seen more knows: the bound that the guide states.
+                // All files are consistent, so only a client that has seen more can know: the limit stated in the
+                // guide.
                 let is_bound = kind == Kind::NewestSegment && damage == Damage::OldCopy;
                 assert!(
                     is_whole || is_told || is_bound,
-                    "{kind}, {damage}, other boot {is_other_boot}, tier {}: at {last_sequence} of {}, without a word",
+                    "{kind}, {damage}, other boot {is_other_boot}, tier {}: at {last_sequence} of {}, unreported",
                     self.tier,
                     self.last_sequence
                 );
@@ -488,7 +491,7 @@ impl Images {
         (outcome, verdict)
     }
 
-    /// The file of the same kind, and of the same name where there is one, of another stream.
+    /// Returns the file of the same kind, and if possible of the same name, of another stream.
     fn foreign_of(&self, kind: Kind, file: &Path) -> PathBuf {
         let same = self.foreign.path().join(file);
         let kinds = kinds(self.subject, self.foreign.path());
@@ -496,8 +499,8 @@ impl Images {
     }
 }
 
-/// Every file that means something with its bytes: who holds a lock, counters and sockets are made at each start. Of
-/// segments the frames: a start that is refused while it replays has noted in their headers that it looked.
+/// Reads every file with lasting contents: locks, counters and sockets are recreated by each start. Of a segment only
+/// the frames, because a start refused during its replay has already written to the headers.
 fn content(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let means_something = |file: &PathBuf| {
         let name = file.file_name().unwrap().to_str().unwrap();
@@ -522,8 +525,8 @@ const fn is_segment(kind: Kind) -> bool {
     matches!(kind, OldestSegment | CoveredSegment | SealedSegment | FormerSegment | NewestSegment)
 }
 
-/// A row of the table: what a start makes of it at tier `journal` on the same and on another boot and at tier `sync`, and
-/// what `journal verify` says at tier `journal`.
+/// Returns a row of the table: the outcomes of a start at tier `journal` before and after a reboot, the same at tier
+/// `sync`, and the verdicts of `journal verify` at tier `journal`.
 fn row(kind: Kind, damage: Damage, outcomes: [(Outcome, &'static str); 4]) -> Row {
     let is_possible = outcomes.iter().any(|(outcome, _)| *outcome != Outcome::Nothing);
     let [(journal, same), (journal_other, other), (sync, _), (sync_other, _)] = outcomes;
@@ -541,25 +544,25 @@ fn table(subject: Subject, share: Share) -> Vec<Row> {
             .map(|(tier, is_other_boot)| images[tier].try_damage(*kind, *damage, is_other_boot));
         row(*kind, *damage, outcomes)
     };
-    // A start waits more than it works.
+    // Starts mostly wait.
     let length = cases.len().div_ceil(SIDE_BY_SIDE);
     std::thread::scope(|scope| {
         let runs: Vec<_> = cases
             .chunks(length)
             .map(|cases| scope.spawn(|| cases.iter().map(&try_case).collect::<Vec<Row>>()))
             .collect();
-        runs.into_iter().flat_map(|run| run.join().expect("it has said why")).collect()
+        runs.into_iter().flat_map(|run| run.join().expect("no run panics")).collect()
     })
 }
 
 #[test]
-fn of_a_stream() {
+fn stream_damages_match_the_guide() {
     let share = Share::seeded();
-    is_held_against_guide("The directory of a stream", share, &table(Subject::Stream, share));
+    check_against_guide("The directory of a stream", share, &table(Subject::Stream, share));
 }
 
 #[test]
-fn of_a_node() {
+fn service_damages_match_the_guide() {
     let share = Share::seeded();
-    is_held_against_guide("The directory of a service", share, &table(Subject::ServiceHost, share));
+    check_against_guide("The directory of a service", share, &table(Subject::ServiceHost, share));
 }

@@ -1,14 +1,13 @@
-//! Each kind of file in the directory of a member of a cluster, removed, cut short, exchanged for its neighbour, for an
-//! older copy of itself and for another member's, or with one bit changed; on the boot on which it was written and on the
-//! next; at the tiers `quorum` and `quorum-sync`. The member is started again in its cluster, in which the two others run:
-//! what comes of it is what the table in the guide says, and no member goes on with less than it acknowledged, or with
-//! another vote.
+//! Damages every kind of file in the directory of a cluster member: removed, truncated, exchanged with its neighbour,
+//! replaced by an older copy or by another member's, or with one bit changed; before and after a reboot; at the tiers
+//! `quorum` and `quorum-sync`. The member is restarted while the other two run. The outcome is the one in the guide's
+//! table: no member continues with less than it acknowledged, or with another vote.
 //!
-//! The members are turned by this thread, on a clock of its own.
+//! This thread polls all members, on its own clock.
 
 use crate::damages::{
-    Damage, PATIENCE, Row, Share, case_name, copy, files, flip, is_held_against_guide, newest_history_slot,
-    newest_slot, other_boot, put_other, truncate,
+    Damage, PATIENCE, Row, Share, case_name, check_against_guide, copy, files, flip, newest_history_slot, newest_slot,
+    other_boot, put_other, truncate,
 };
 use gapless_agent::Now;
 use gapless_client::Incoming;
@@ -38,19 +37,19 @@ use std::time::Instant;
 const MESSAGE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 const PAYLOAD: [u8; 3_000] = [7; 3_000];
 const SEGMENT_LENGTH: u64 = 1_280 << 10;
-/// States and snapshots are written after so many frames, which take more than two segments.
+/// Interval of states and snapshots. These frames take more than two segments.
 const INTERVAL_FRAMES: u64 = 1_500;
-/// Where a frame in the middle of a segment's beginning has its payload: others are behind it.
+/// Position in the payload of an early frame of a segment, with other frames after it.
 const IN_FRAMES: u64 = d::frames_offset(SEGMENT_LENGTH) + 5 * 3_100;
-/// The member whose directory is damaged. It waits so long for a leader that it never becomes one.
+/// The member whose directory is damaged. Its election timeout is so long that it never becomes the leader.
 const DAMAGED: usize = 2;
-/// Of virtual time, for each turn of all members, ns.
+/// Virtual time per turn of all members, ns.
 const STEP_NS: u64 = 2_000_000;
-/// Longer than a member goes on that has to stop, ns.
+/// Longer than a failing member runs before it stops, ns.
 const SETTLES_NS: u64 = 500_000_000;
-/// Within this a member is level with the others, or has stopped, ns.
+/// Within this time a member catches up or stops, ns.
 const ENDS_NS: u64 = 5_000_000_000;
-/// Frames that are compared when it is level.
+/// Frames to compare when it has caught up.
 const COMPARED_FRAMES: u64 = 300;
 
 /// A kind of file.
@@ -65,7 +64,7 @@ enum Kind {
     OldestSegment,
     /// Sealed, and wholly before the newest state and snapshot; the newest when the older copy was made.
     CoveredSegment,
-    /// Sealed, and behind them.
+    /// Sealed, and after them.
     SealedSegment,
     NewestSegment,
     PreparedSegment,
@@ -77,7 +76,7 @@ enum Kind {
     OlderSnapshot,
     NewestSnapshot,
     Counters,
-    /// Empty here: what it says is for people.
+    /// Empty here; it is for people only.
     DeadLetters,
     Outputs,
     Record,
@@ -112,20 +111,20 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What comes of it.
+/// Outcome of a damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
-    /// The start ends with an error that names a place in the directory; the journal is as it was.
+    /// The start fails with an error that names a path in the directory; the journal is unchanged.
     Refused,
-    /// It stops soon behind its start, with an error that names the member.
+    /// The member stops soon after its start, with an error that names it.
     Stops,
-    /// It has everything that the others have.
+    /// The member has everything that the others have.
     Starts,
-    /// What no mark vouched for was cut, and came from the others.
+    /// Frames without a valid mark were truncated and fetched from the others.
     Fetched,
-    /// By force it has less, and says so.
+    /// A forced recovery has less, and reports it.
     Less,
-    /// It cannot be done with this file.
+    /// Impossible for this file.
     Nothing,
 }
 
@@ -142,7 +141,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Counts its commands, also for who looks.
+/// Counts its commands, and shares the count with the test.
 struct Count(u64, Arc<AtomicU64>);
 
 impl Service for Count {
@@ -165,7 +164,7 @@ impl Service for Count {
     }
 }
 
-/// Of one member.
+/// Returns the settings of one member.
 fn config(tier: &str, at: usize, incarnation: u64, members: &str, directory: &Path, journal: &str) -> ClusterConfig {
     let timeout = if at == DAMAGED && incarnation == 1 { "10 s" } else { "100 ms" };
     let text = format!(
@@ -179,7 +178,7 @@ fn config(tier: &str, at: usize, incarnation: u64, members: &str, directory: &Pa
     ClusterConfig::parse(&text, "test.toml").unwrap()
 }
 
-/// Three members that this thread turns.
+/// Three members, polled by this thread.
 struct Cluster {
     root: tempfile::TempDir,
     tier: &'static str,
@@ -215,7 +214,7 @@ impl Cluster {
             Replica::member_service(Count(0, Arc::clone(&self.counts[at])), ReplicaOptions::default(), config);
         let member_environment = MemberEnvironment { without_helpers: true, ..MemberEnvironment::default() };
         let start = || ClusterMember::start_by_hand_with_in(config, service, &member_environment);
-        let started = catch_unwind(AssertUnwindSafe(start)).map_err(|_| "it panics".to_owned())?;
+        let started = catch_unwind(AssertUnwindSafe(start)).map_err(|_| "the start panics".to_owned())?;
         self.members[at] = Some(started.map_err(|error| error.to_string())?);
         Ok(())
     }
@@ -232,7 +231,7 @@ impl Cluster {
         self.members[at].as_ref().unwrap()
     }
 
-    /// What the damaged member says if it stops.
+    /// Polls all members; returns the damaged member's error if it stops.
     fn turn(&mut self) -> Option<String> {
         self.now_ns += STEP_NS;
         let now = Now { monotonic_ns: self.now_ns, epoch_ns: self.now_ns };
@@ -271,12 +270,12 @@ impl Cluster {
                 return found;
             }
             let states = || self.members.iter().flatten().map(ClusterMember::status).collect::<Vec<_>>();
-            assert!(begun.elapsed() < PATIENCE, "{what} has not come: {:#?}", states());
+            assert!(begun.elapsed() < PATIENCE, "timed out waiting for {what}: {:#?}", states());
             assert_eq!(self.turn(), None);
         }
     }
 
-    /// Whether the damaged member has what its leader has.
+    /// Returns whether the damaged member has caught up with its leader.
     fn is_level(&self) -> Option<()> {
         let leader = self.get(self.leader()?).status()?;
         let own = self.get(DAMAGED).status()?;
@@ -286,7 +285,7 @@ impl Cluster {
         (has_all && !own.consensus.is_behind).then_some(())
     }
 
-    /// So many commands, all of them answered.
+    /// Sends `count` commands; returns when all are answered.
     fn send(&mut self, count: u64) {
         let leader = self.until("a leader", Self::leader);
         let mut client = self.get(leader).stream().client(ClientOptions::default()).unwrap();
@@ -315,7 +314,7 @@ impl Cluster {
         }
     }
 
-    /// The damaged member's last frames.
+    /// Returns a member's last frames.
     fn last_frames(&self, at: usize, last: u64) -> Vec<u8> {
         let mut reader = self.get(at).stream().reader(last.saturating_sub(COMPARED_FRAMES).max(1));
         let (mut bytes, begun) = (Vec::new(), Instant::now());
@@ -329,7 +328,7 @@ impl Cluster {
     }
 }
 
-/// The states of a sequencer, or the snapshots of a service, in a directory.
+/// Returns the sequencer's states, or the service's snapshots, in a directory.
 fn points(directory: &Path) -> Vec<PathBuf> {
     let is_point = |path: &PathBuf| {
         let name = path.file_name().unwrap().to_str().unwrap();
@@ -340,7 +339,7 @@ fn points(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// By its path in the directory.
+/// Returns a path relative to the directory.
 fn newest_segment(directory: &Path) -> PathBuf {
     let is_segment = |file: &PathBuf| {
         matches!(d::meaning_of_name(file.file_name().unwrap().to_str().unwrap()), Some(NameMeaning::Segment(_)))
@@ -352,8 +351,8 @@ fn sequence_of(point: &Path) -> u64 {
     point.file_stem().unwrap().to_str().unwrap().trim_start_matches("state-").parse().unwrap()
 }
 
-/// What a forced recovery makes of the directory, and a start as a cluster of one behind it: the last sequence, and how
-/// many commands its service has counted. Before somebody has said yes it changes nothing.
+/// Recovers the directory by force, and starts it as a cluster of one member. Returns the last sequence and the number
+/// of counted commands. Checks that the recovery changes no file before it is applied.
 fn recovered_by_force(directory: &Path, address: &str, tier: &str) -> Result<(u64, u64), String> {
     const INCARNATION: u64 = 7;
     let own = format!("[[member]]\nid = {}\naddresses = [\"{address}\"]\n", DAMAGED + 1);
@@ -362,7 +361,7 @@ fn recovered_by_force(directory: &Path, address: &str, tier: &str) -> Result<(u6
     let before = all_content(directory);
     for _ in 0..2 {
         let opened = open();
-        assert!(all_content(directory) == before, "{tier}: nobody has said yes");
+        assert!(all_content(directory) == before, "{tier}: a file has changed too early");
         drop(opened.map_err(|error| error.to_string())?);
     }
     let recovery = open().unwrap();
@@ -385,7 +384,7 @@ fn recovered_by_force(directory: &Path, address: &str, tier: &str) -> Result<(u6
     };
     let mut quiet_turns = 0;
     while quiet_turns < 20 {
-        assert!(begun.elapsed() < PATIENCE, "it does not lead: {:?}", member.status());
+        assert!(begun.elapsed() < PATIENCE, "the member does not lead: {:?}", member.status());
         now_ns += STEP_NS;
         let before = counts.load(Ordering::Relaxed);
         member.turn(Now { monotonic_ns: now_ns, epoch_ns: now_ns }).unwrap();
@@ -396,14 +395,14 @@ fn recovered_by_force(directory: &Path, address: &str, tier: &str) -> Result<(u6
     Ok((said, counts.load(Ordering::Relaxed)))
 }
 
-/// Every file of a directory but locks, which say who looked last.
+/// Reads every file of a directory except locks, which show the last access.
 fn all_content(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let is_lock = |file: &PathBuf| file.file_name().is_some_and(|name| name == d::LOCK_NAME);
     let read = |file: PathBuf| (file.clone(), std::fs::read(directory.join(file)).unwrap());
     files(directory).into_iter().filter(|file| !is_lock(file)).map(read).collect()
 }
 
-/// What each file of a directory is. One that nobody has thought of fails here.
+/// Returns the kind of each file of a directory. Panics at an unexpected file.
 fn kinds(directory: &Path, old: &Path) -> BTreeMap<Kind, PathBuf> {
     let layout = StreamLayout::new(directory);
     let relative = |path: &Path| path.strip_prefix(directory).unwrap().to_owned();
@@ -442,7 +441,7 @@ fn kinds(directory: &Path, old: &Path) -> BTreeMap<Kind, PathBuf> {
             None if path.parent() == Some(directory) && name == "base" => Kind::Base,
             None if path == DirectoryRecord::path(&layout) => Kind::Record,
             Some(NameMeaning::Archived(_)) | None => {
-                panic!("{} is a file of which this test knows nothing", path.display())
+                panic!("{} is unknown to this test", path.display())
             }
         };
         kinds.insert(kind, file);
@@ -465,7 +464,7 @@ const fn is_segment(kind: Kind) -> bool {
     matches!(kind, OldestSegment | CoveredSegment | SealedSegment | NewestSegment)
 }
 
-/// A file of the same kind, in the same directory.
+/// Returns another file of the same kind in the same directory.
 fn neighbour(kind: Kind) -> Option<Kind> {
     Some(match kind {
         Kind::OldestSegment => Kind::CoveredSegment,
@@ -484,13 +483,14 @@ fn neighbour(kind: Kind) -> Option<Kind> {
     })
 }
 
-/// A cluster in which the damaged member does not run, its directory as it was then, older copies, and another member's.
+/// A cluster in which the damaged member does not run, that member's directory, older copies of it, and another
+/// member's.
 struct Trials {
     cluster: Cluster,
     now: tempfile::TempDir,
-    /// Before its last start, and before a leader was elected with its vote.
+    /// Before the member's last start, and before a leader was elected with its vote.
     old: tempfile::TempDir,
-    /// A little older than now: the newest segment is there.
+    /// A little older than `now`, with the newest segment.
     recent: tempfile::TempDir,
     foreign: tempfile::TempDir,
     kinds: BTreeMap<Kind, PathBuf>,
@@ -504,13 +504,13 @@ impl Trials {
         let mut cluster = Cluster::new(tier);
         (0..3).for_each(|at| cluster.start(at));
         cluster.send(10);
-        // It is away for longer than the others keep their journals, so it fetches a state.
+        // It is away longer than the others keep their journals, so it fetches a state.
         cluster.crash(DAMAGED);
         cluster.send(2 * INTERVAL_FRAMES);
         cluster.start(DAMAGED);
         let begun = Instant::now();
         let said = loop {
-            assert!(begun.elapsed() < PATIENCE, "it fetches no state");
+            assert!(begun.elapsed() < PATIENCE, "the member fetches no state");
             if let Some(said) = cluster.turn() {
                 break said;
             }
@@ -540,8 +540,8 @@ impl Trials {
         cluster.send(INTERVAL_FRAMES * 2 / 3);
         copy(&cluster.directory(DAMAGED), recent.path());
         cluster.send(20);
-        cluster.until("everything everywhere", Cluster::is_level);
-        // The others are told what it has acknowledged.
+        cluster.until("all members to be level", Cluster::is_level);
+        // The others learn of its acknowledgements.
         cluster.run(SETTLES_NS);
         copy(&cluster.directory(DAMAGED), now.path());
         copy(&cluster.directory(1), foreign.path());
@@ -552,7 +552,7 @@ impl Trials {
         Self { cluster, now, old, recent, foreign, kinds, last_sequence, term }
     }
 
-    /// Damages a file of the directory. `false` if that cannot be done with it.
+    /// Damages a file of the directory; returns `false` if that is impossible.
     fn damage(&self, kind: Kind, damage: Damage) -> bool {
         let directory = self.cluster.directory(DAMAGED);
         std::fs::remove_dir_all(&directory).unwrap();
@@ -568,7 +568,7 @@ impl Trials {
                 let length = match kind {
                     _ if is_segment(kind) => IN_FRAMES,
                     Kind::History => 60,
-                    // The first slot is there; the other may be the newer one.
+                    // The first slot is in it; the other may be the newer one.
                     Kind::Ballot => 1,
                     _ => length * 2 / 3,
                 };
@@ -576,7 +576,7 @@ impl Trials {
                 true
             }
             Damage::Exchange => neighbour(kind).is_some_and(|other| put(self.now.path().join(&self.kinds[&other]))),
-            // Written by the clock, so that an older copy says more or less from run to run.
+            // Depends on the clock, so an older copy has more or less from run to run.
             Damage::OldCopy if kind == Kind::Outputs => false,
             Damage::OldCopy if kind == Kind::NewestSegment => put(self.recent.path().join(file)),
             Damage::OldCopy if is_segment(kind) && kind != Kind::CoveredSegment => false,
@@ -586,7 +586,7 @@ impl Trials {
                 flip(&path, |file| match kind {
                     _ if is_segment(kind) => IN_FRAMES,
                     Kind::History => newest_history_slot(file) + 50,
-                    // Of the term or the vote, in the slot that counts.
+                    // Of the term or the vote, in the valid slot.
                     Kind::Ballot => newest_slot(file, 4_096) + 40,
                     _ => length / 2,
                 });
@@ -595,7 +595,7 @@ impl Trials {
         }
     }
 
-    /// The file of the same kind, and of the same name where there is one, of another member.
+    /// Returns the file of the same kind, and if possible of the same name, of another member.
     fn foreign_of(&self, kind: Kind, file: &Path) -> PathBuf {
         let same = self.foreign.path().join(file);
         if same.exists() || !is_segment(kind) {
@@ -604,7 +604,7 @@ impl Trials {
         self.foreign.path().join(newest_segment(self.foreign.path()))
     }
 
-    /// What comes of it.
+    /// Damages the directory, restarts the member, and returns the outcome.
     fn try_damage(&mut self, kind: Kind, damage: Damage, is_other_boot: bool) -> Outcome {
         let case = format!("{kind}, {damage}, other boot {is_other_boot}");
         if !self.damage(kind, damage) {
@@ -617,8 +617,8 @@ impl Trials {
         let before = content(&directory);
         self.cluster.counts[DAMAGED].store(0, Ordering::Relaxed);
         if let Err(said) = self.cluster.try_start(DAMAGED) {
-            assert!(said.contains(directory.to_str().unwrap()), "{case}: no place is named: {said}");
-            assert!(content(&directory) == before, "{case}: refused, and something was changed: {said}");
+            assert!(said.contains(directory.to_str().unwrap()), "{case}: the error names no path: {said}");
+            assert!(content(&directory) == before, "{case}: refused, but a file has changed: {said}");
             return Outcome::Refused;
         }
         let recovery = self.cluster.get(DAMAGED).stream().recovery().clone();
@@ -626,9 +626,9 @@ impl Trials {
         if outcome == Outcome::Starts {
             let leader = self.cluster.leader().unwrap();
             let counts = [leader, DAMAGED].map(|at| self.cluster.counts[at].load(Ordering::Relaxed));
-            assert_eq!(counts[0], counts[1], "{case}: its service has another state");
+            assert_eq!(counts[0], counts[1], "{case}: its service differs");
             let frames = [leader, DAMAGED].map(|at| self.cluster.last_frames(at, self.last_sequence));
-            assert!(frames[0] == frames[1], "{case}: it has other frames");
+            assert!(frames[0] == frames[1], "{case}: its frames differ");
         }
         self.cluster.crash(DAMAGED);
         let leader = self.cluster.get(self.cluster.leader().unwrap()).status().unwrap();
@@ -640,7 +640,7 @@ impl Trials {
         }
     }
 
-    /// What comes of it if there are no others.
+    /// Returns the outcome of a forced recovery, without other members.
     fn try_by_force(&self, kind: Kind, damage: Damage, is_other_boot: bool) -> Outcome {
         let case = format!("{kind}, {damage}, other boot {is_other_boot}");
         assert!(self.damage(kind, damage), "{case}");
@@ -652,8 +652,8 @@ impl Trials {
         let address = &self.cluster.configs[DAMAGED].own().addresses[0];
         match recovered_by_force(&directory, address, self.cluster.tier) {
             Err(said) => {
-                assert!(said.contains(directory.to_str().unwrap()), "{case}: no place is named: {said}");
-                assert!(content(&directory) == before, "{case}: refused, and something was changed: {said}");
+                assert!(said.contains(directory.to_str().unwrap()), "{case}: the error names no path: {said}");
+                assert!(content(&directory) == before, "{case}: refused, but a file has changed: {said}");
                 Outcome::Refused
             }
             Ok((last, count)) => {
@@ -676,7 +676,7 @@ impl Trials {
             if let Some(said) = self.cluster.turn() {
                 let names_it = said.contains(&format!("member {}", DAMAGED + 1))
                     || said.contains(self.cluster.directory(DAMAGED).to_str().unwrap());
-                assert!(names_it, "{case}: it stops, and names nobody: {said}");
+                assert!(names_it, "{case}: the error names no member: {said}");
                 return Outcome::Stops;
             }
             if self.cluster.is_level().is_none() {
@@ -685,11 +685,11 @@ impl Trials {
                 return Outcome::Starts;
             }
         }
-        panic!("{case}: it is not level, and does not stop: {:#?}", self.cluster.get(DAMAGED).status());
+        panic!("{case}: the member neither catches up nor stops: {:#?}", self.cluster.get(DAMAGED).status());
     }
 }
 
-/// Frames, states and snapshots: what a start that is refused must not change.
+/// Reads frames, states and snapshots, which a refused start must not change.
 fn content(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let read = |file: PathBuf| {
         let bytes = std::fs::read(directory.join(&file)).unwrap();
@@ -706,10 +706,10 @@ fn content(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     files(directory).into_iter().filter_map(read).collect()
 }
 
-/// What comes of a damage, on the same boot and on another: when the member is started, and when it is recovered by force.
+/// Outcomes of a damage, before and after a reboot: of a restart, and of a forced recovery.
 type Found = (Kind, Damage, [Outcome; 2], [Outcome; 2]);
 
-/// The outcomes of this share at a tier, on the same boot and on another, by kind and damage.
+/// Returns the outcomes of this share at a tier, by kind and damage.
 fn outcomes(tier: &'static str, share: Share) -> Vec<Found> {
     let mut trials = Trials::begin(tier);
     let kinds: Vec<Kind> = trials.kinds.keys().copied().collect();
@@ -725,12 +725,12 @@ fn outcomes(tier: &'static str, share: Share) -> Vec<Found> {
 }
 
 #[test]
-fn of_a_member() {
+fn member_damages_match_the_guide() {
     let share = Share::seeded();
     let [quorum, synced] = std::thread::scope(|scope| {
         ["quorum", "quorum-sync"]
             .map(|tier| scope.spawn(move || outcomes(tier, share)))
-            .map(|run| run.join().expect("it has said why"))
+            .map(|run| run.join().expect("no run panics"))
     });
     let row = |(at_quorum, at_synced): (&Found, &Found)| -> Row {
         let ((kind, damage, [same, other], forced), (_, _, [synced, synced_other], synced_forced)) =
@@ -748,5 +748,5 @@ fn of_a_member() {
         (name, is_possible.then_some(line))
     };
     let rows: Vec<Row> = quorum.iter().zip(&synced).map(row).collect();
-    is_held_against_guide("The directory of a member", share, &rows);
+    check_against_guide("The directory of a member", share, &rows);
 }

@@ -1,10 +1,10 @@
-//! Each kind of file in the directory of a relay, removed, cut short, exchanged for its neighbour, for an older copy of
-//! itself and for another stream's relay's, or with one bit changed; on the boot on which it was written and on the next:
-//! started again beside its stream, it passes on what the stream has, under the names that the stream has given it, or says
-//! why not. The table in the guide says which.
+//! Damages every kind of file in the directory of a relay: removed, truncated, exchanged with its neighbour, replaced
+//! by an older copy or by another relay's, or with one bit changed; before and after a reboot. Restarted next to its
+//! stream, the relay passes on the stream's frames under their feed sessions' names, or fails with a reason, as in the
+//! guide's table.
 
 use crate::damages::{
-    Damage, PATIENCE, Row, Share, case_name, copy, files, flip, is_held_against_guide, newest_history_slot, other_boot,
+    Damage, PATIENCE, Row, Share, case_name, check_against_guide, copy, files, flip, newest_history_slot, other_boot,
     put_other, truncate,
 };
 use gapless_client::client::MessageType;
@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 
 const MESSAGE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 const SEGMENT_LENGTH: u64 = 64 << 10;
-/// Where a frame in the middle of a segment's beginning has its payload: others are behind it.
+/// Position in the payload of an early frame of a segment, with other frames after it.
 const IN_FRAMES: u64 = d::frames_offset(SEGMENT_LENGTH) + 5 * 1_080;
 
 /// A kind of file.
@@ -66,18 +66,18 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What comes of it.
+/// Outcome of a damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
-    /// The start ends with an error that names a place in the directory, or whose stream it is not.
+    /// The start fails with an error that names a path in the directory, or the foreign stream.
     Refused,
-    /// It passes on what it did.
+    /// It passes on the same frames.
     Starts,
-    /// The same; what it had lost came from the stream.
+    /// It passes on the same frames, after fetching the lost ones from the stream.
     Fetched,
-    /// The same, but for the names of the feed sessions of its oldest frames, which nobody gets then.
+    /// It passes on the same frames, except the names of the feed sessions of the oldest ones, which are lost.
     Unnamed,
-    /// It cannot be done with this file.
+    /// Impossible for this file.
     Nothing,
 }
 
@@ -134,7 +134,7 @@ fn settle(stream: &EventStream, relay: &EventStream) {
     until("what the stream has", || relay.released_sequence() == stream.released_sequence());
 }
 
-/// The segments of a directory, by their paths in there, the oldest first.
+/// Returns the segments of a directory by their relative paths, the oldest first.
 fn segments(directory: &Path) -> Vec<PathBuf> {
     let is_segment = |file: &PathBuf| {
         matches!(d::meaning_of_name(file.file_name().unwrap().to_str().unwrap()), Some(NameMeaning::Segment(_)))
@@ -142,7 +142,7 @@ fn segments(directory: &Path) -> Vec<PathBuf> {
     files(directory).into_iter().filter(is_segment).collect()
 }
 
-/// What each file of a directory is. One that nobody has thought of fails here.
+/// Returns the kind of each file of a directory. Panics at an unexpected file.
 fn kinds(directory: &Path) -> BTreeMap<Kind, PathBuf> {
     let layout = StreamLayout::new(directory);
     let mut kinds = BTreeMap::new();
@@ -151,7 +151,7 @@ fn kinds(directory: &Path) -> BTreeMap<Kind, PathBuf> {
         let path = directory.join(&file);
         let kind = match d::meaning_of_name(name) {
             Some(NameMeaning::Segment(_)) => continue,
-            Some(NameMeaning::Prepared(_)) => panic!("it was removed"),
+            Some(NameMeaning::Prepared(_)) => panic!("prepared segments were removed"),
             None if path.parent() == Some(&layout.journal()) && name == d::HISTORY_NAME => Kind::History,
             None if path.parent() == Some(&layout.journal()) && name == d::LOCK_NAME => Kind::JournalLock,
             None if path.parent() == Some(directory) && name == d::LOCK_NAME => Kind::Lock,
@@ -161,7 +161,7 @@ fn kinds(directory: &Path) -> BTreeMap<Kind, PathBuf> {
             None if path == layout.socket() => Kind::Socket,
             None if path == DirectoryRecord::path(&layout) => Kind::Record,
             Some(NameMeaning::Archived(_)) | None => {
-                panic!("{} is a file of which this test knows nothing", path.display())
+                panic!("{} is unknown to this test", path.display())
             }
         };
         kinds.insert(kind, file);
@@ -178,25 +178,26 @@ const fn is_segment(kind: Kind) -> bool {
     matches!(kind, Kind::OldestSegment | Kind::MiddleSegment | Kind::NewestSegment)
 }
 
-/// A stream that runs, and directories of a relay that does not.
+/// A running stream, and directories of a stopped relay.
 struct Trials {
     tier: Tier,
     _place: tempfile::TempDir,
     upstream: PathBuf,
     stream: EventStream,
     now: tempfile::TempDir,
-    /// From another feed session, and with other segments.
+    /// Of another feed session, with other segments.
     old: tempfile::TempDir,
-    /// A little older than now: the newest segment is there.
+    /// A little older than `now`, with the newest segment.
     recent: tempfile::TempDir,
     foreign: tempfile::TempDir,
     kinds: BTreeMap<Kind, PathBuf>,
-    /// Of the relay when nothing is damaged: its first frame, and what it says of feed sessions.
+    /// The undamaged relay's first frame, and its list of feed sessions.
     first_sequence: u64,
     feeds: String,
 }
 
-/// A relay's directory as it was when its stream was in the first feed session, a little before it went, and when it went.
+/// Runs a stream and its relay in `beside`. Copies the relay's directory into `images`: during the first feed session,
+/// shortly before the end, and at the end.
 fn run(upstream: &Path, beside: &Path, tier: Tier, images: [&Path; 3]) -> EventStream {
     let stream = EventStream::start(&options(upstream, tier)).unwrap();
     let relay = relay(beside, upstream, (tier, Some(6 * SEGMENT_LENGTH))).unwrap();
@@ -208,7 +209,7 @@ fn run(upstream: &Path, beside: &Path, tier: Tier, images: [&Path; 3]) -> EventS
     copy(beside, images[0]);
     begin_feed(&stream, &mut publisher, "TUESDAY");
     let begun = Instant::now();
-    // Until the beginning of the second feed session is gone.
+    // Until the beginning of the second feed session is deleted.
     while relay.reader(1).first_held().unwrap() < 200 {
         assert!(begun.elapsed() < PATIENCE, "nothing is deleted");
         publish(&mut publisher, 60);
@@ -217,7 +218,7 @@ fn run(upstream: &Path, beside: &Path, tier: Tier, images: [&Path; 3]) -> EventS
     begin_feed(&stream, &mut publisher, "WEDNESDAY");
     publish(&mut publisher, 50);
     settle(&stream, &relay);
-    // Retention deletes with the next segment, and nothing more comes with so few frames.
+    // A new segment starts the deletion of old ones; so few frames need no further one.
     let newest = || segments(beside).pop();
     let before = newest();
     while newest() == before {
@@ -226,14 +227,14 @@ fn run(upstream: &Path, beside: &Path, tier: Tier, images: [&Path; 3]) -> EventS
     }
     publish(&mut publisher, 10);
     settle(&stream, &relay);
-    // Again where the next segment came between them.
+    // Repeats if a new segment was begun between the copies.
     loop {
         copy(beside, images[1]);
         publish(&mut publisher, 10);
         settle(&stream, &relay);
         until("its journal", || {
             copy(beside, images[2]);
-            // Not in the middle of a deletion, nor of a segment that was still written to.
+            // Not during a deletion, nor while a segment is being written.
             std::thread::sleep(Duration::from_millis(50));
             let is_same = |file: &PathBuf| {
                 let [original, copied] = [beside, images[2]].map(|at| std::fs::read(at.join(file)));
@@ -250,7 +251,7 @@ fn run(upstream: &Path, beside: &Path, tier: Tier, images: [&Path; 3]) -> EventS
             break;
         }
     }
-    // Whether a helper thread has prepared a segment by now nobody can tell; the table of a stream has what becomes of one.
+    // A helper thread may have prepared a segment by now; the table of a stream has their outcomes.
     let is_prepared = |file: &PathBuf| {
         matches!(d::meaning_of_name(file.file_name().unwrap().to_str().unwrap()), Some(NameMeaning::Prepared(_)))
     };
@@ -316,7 +317,7 @@ impl Trials {
             Damage::OldCopy if kind == Kind::NewestSegment => put(self.recent.path().join(file)),
             Damage::OldCopy if is_segment(kind) => false,
             Damage::OldCopy => put(self.old.path().join(file)),
-            // Whether it was there when the other relay went nobody can tell; it is made anew at each start.
+            // Unpredictable: the other relay may have been stopped without it. Each start recreates it.
             Damage::Foreign if kind == Kind::Counters => false,
             Damage::Foreign if is_segment(kind) => {
                 put(self.foreign.path().join(segments(self.foreign.path()).pop().unwrap()))
@@ -346,14 +347,14 @@ impl Trials {
         let relay = match relay(directory, &self.upstream, (self.tier, None)) {
             Ok(relay) => relay,
             Err(said) => {
-                assert!(said.contains(directory.to_str().unwrap()), "{case}: no place is named: {said}");
+                assert!(said.contains(directory.to_str().unwrap()), "{case}: the error names no path: {said}");
                 return Outcome::Refused;
             }
         };
         settle(&self.stream, &relay);
         let recovery = relay.recovery().clone();
-        assert_eq!(relay.reader(1).first_held().unwrap(), self.first_sequence, "{case}: it begins elsewhere");
-        // What is read at its start; an older damage is told to who reads there.
+        assert_eq!(relay.reader(1).first_held().unwrap(), self.first_sequence, "{case}: the first frame differs");
+        // The frames that a start reads; older damage is reported to later readers.
         let last = self.stream.released_sequence();
         let frames = |stream: &EventStream| {
             let mut reader = stream.reader(last - 5);
@@ -365,10 +366,10 @@ impl Trials {
             }
             bytes
         };
-        assert!(frames(&relay) == frames(&self.stream), "{case}: it passes on other frames");
+        assert!(frames(&relay) == frames(&self.stream), "{case}: the frames differ");
         relay.stop().unwrap();
         let feeds = feeds_of(directory);
-        // The newest is always known; what is not known of the older ones is left out, and never wrong.
+        // The newest name is always known; unknown older ones are left out, and none is wrong.
         let lines: Vec<&str> = feeds.lines().skip(1).collect();
         assert!(
             lines.iter().all(|line| self.feeds.lines().any(|it| it == *line)),
@@ -384,7 +385,7 @@ impl Trials {
 }
 
 #[test]
-fn of_a_relay() {
+fn relay_damages_match_the_guide() {
     let trials = [Tier::Journal, Tier::Sync].map(Trials::begin);
     let share = Share::seeded();
     let kinds: Vec<Kind> = trials[0].kinds.keys().copied().collect();
@@ -398,5 +399,5 @@ fn of_a_relay() {
         (name, is_possible.then_some(line))
     };
     let rows: Vec<Row> = share.cases(&kinds).into_iter().map(try_case).collect();
-    is_held_against_guide("The directory of a relay", share, &rows);
+    check_against_guide("The directory of a relay", share, &rows);
 }

@@ -1,5 +1,6 @@
-//! A reply of any length that a reply may have arrives, whatever ring its client has; a longer one is the stored outcome
-//! "done, its reply is too long", the same for a repeat, after a restart and in a copy. No handler sees a client's ring.
+//! A reply of any permitted length arrives, whatever the size of the client's ring. A longer one is stored as the
+//! outcome "done, its reply is too long": the same for a duplicate, after a restart and in a copy. Handlers are
+//! independent of clients' rings.
 
 use gapless_client::ClientError;
 use gapless_client::client::{ClientOptions, MessageType};
@@ -13,7 +14,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Replies with as many bytes as asked for, each of them the number of the call, and counts.
+/// Replies with as many bytes as requested, each the number of the call.
 const ASK: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
 #[derive(Default)]
@@ -32,7 +33,7 @@ impl Service for Verbose {
                 buffer.fill(byte);
                 Ok::<_, String>(length)
             });
-            // What a handler is told it may act on.
+            // Part of the state, because a handler may act on this error.
             it.refused += u64::from(replied.is_err());
             replied
         });
@@ -66,7 +67,7 @@ fn host(directory: &Path, detach_sender: bool) -> ServiceHost {
 }
 
 #[test]
-fn of_every_length_into_every_ring() {
+fn any_reply_length_fits_any_ring() {
     for detach_sender in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let host = host(directory.path(), detach_sender);
@@ -85,7 +86,7 @@ fn of_every_length_into_every_ring() {
 }
 
 #[test]
-fn a_client_that_does_not_read_holds_up_nobody() {
+fn slow_reader_delays_no_other() {
     let directory = tempfile::tempdir().unwrap();
     let host = host(directory.path(), false);
     let mut slow = connect(&host, *RingSizes::RING_BYTES.start());
@@ -106,7 +107,7 @@ fn a_client_that_does_not_read_holds_up_nobody() {
         assert!(begun.elapsed() < PATIENCE, "{} handled", host.handled_sequence());
         let _reply = ask(&mut other, others, 900_000).unwrap();
     }
-    // The slow one gets all of it, in order, once it reads.
+    // The slow one gets everything, in order, once it reads.
     let mut came = Vec::new();
     while came.len() < 4 {
         assert!(begun.elapsed() < PATIENCE, "{} came", came.len());
@@ -123,7 +124,7 @@ fn a_client_that_does_not_read_holds_up_nobody() {
 }
 
 #[test]
-fn a_client_that_goes_in_the_middle_gets_it_when_it_comes_again() {
+fn reconnect_resends_a_long_reply() {
     let directory = tempfile::tempdir().unwrap();
     let host = host(directory.path(), false);
     let mut client = connect(&host, *RingSizes::RING_BYTES.start());
@@ -142,7 +143,7 @@ fn a_client_that_goes_in_the_middle_gets_it_when_it_comes_again() {
     client.reconnect().unwrap();
     let mut came = 0;
     while came == 0 {
-        assert!(begun.elapsed() < PATIENCE, "it does not come");
+        assert!(begun.elapsed() < PATIENCE, "the reply does not come");
         client
             .poll(1, |incoming| {
                 if let gapless_client::Incoming::Reply { reply, .. } = incoming {
@@ -156,7 +157,7 @@ fn a_client_that_goes_in_the_middle_gets_it_when_it_comes_again() {
 }
 
 #[test]
-fn a_longer_one_is_an_outcome_that_stays() {
+fn too_long_reply_is_an_outcome() {
     let directory = tempfile::tempdir().unwrap();
     let running = host(directory.path(), false);
     let mut client = connect(&running, 1 << 20);
@@ -175,7 +176,7 @@ fn a_longer_one_is_an_outcome_that_stays() {
     assert_eq!(too_long, 2);
     running.stop().unwrap();
 
-    // The state is the same from the journal's first frame on: the handler was never told.
+    // The state is the same when replayed from the first frame: the handler saw no error.
     for snapshot in std::fs::read_dir(directory.path().join("snapshots")).unwrap() {
         std::fs::remove_file(snapshot.unwrap().path()).unwrap();
     }
@@ -185,7 +186,7 @@ fn a_longer_one_is_an_outcome_that_stays() {
     let again = host(directory.path(), false);
     let mut other = connect(&again, 1 << 20);
     let session = other.open_session(1, 4).unwrap();
-    // The bytes of the sixth are those of the sixth call.
+    // The sixth call gets the bytes of the sixth call.
     assert_eq!(ask(&mut other, session, 10).unwrap(), [6; 10]);
     again.stop().unwrap();
 }

@@ -1,5 +1,5 @@
-//! Random numbers of handlers follow from sequence and sequenced time alone: a restart that runs the handlers again draws what was drawn
-//! live, as does a replay of a copy; the handler of a replicated state draws by the same rule.
+//! Random numbers of handlers depend only on sequence and sequenced time. A restart that runs the handlers again, and a
+//! replay of a copy, draw the original numbers; handlers of a replicated state draw by the same rule.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -18,18 +18,18 @@ use std::time::Duration;
 
 const DRAW: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 const PATIENCE: Duration = Duration::from_secs(30);
-/// More than a block of the algorithm has.
+/// More than one block of the algorithm.
 const DRAWS: u64 = 6;
 const SIDES: u64 = 6;
 
-/// The numbers of a message, and below [`SIDES`] the next one.
+/// Draws the numbers of a message, and one below [`SIDES`].
 fn draw(context: &mut Context<'_>) -> Vec<u64> {
     let mut drawn: Vec<u64> = (0..DRAWS).map(|_| context.random()).collect();
     drawn.push(context.random_below(SIDES));
     drawn
 }
 
-/// What is due for a reply to the message at `sequence`.
+/// Returns the expected reply to the message at `sequence`.
 fn due(sequence: u64, time_ns: u64) -> Vec<u64> {
     let mut due: Vec<u64> = (0..DRAWS).map(|drawn| random::number(sequence, time_ns, drawn)).collect();
     due.push(random::below(random::number(sequence, time_ns, DRAWS), SIDES));
@@ -40,7 +40,7 @@ fn bytes(numbers: &[u64]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-/// Everything that was drawn.
+/// All drawn numbers.
 #[derive(Default)]
 struct Drawn(Vec<u64>);
 
@@ -64,7 +64,7 @@ impl Service for Drawn {
     }
 }
 
-/// Calls of `host`, each with the numbers that are due.
+/// Calls `host`; checks and returns the numbers.
 fn call(host: &ServiceHost, calls: usize) -> Vec<u64> {
     let mut client = host.connect(ClientOptions::default()).unwrap();
     let session = client.open_session(random_token(), 16).unwrap();
@@ -79,7 +79,7 @@ fn call(host: &ServiceHost, calls: usize) -> Vec<u64> {
 }
 
 #[test]
-fn of_an_event_sourced_service() {
+fn replay_draws_the_same_numbers() {
     let directory = tempfile::tempdir().unwrap();
     let options =
         || ServiceHostOptions { snapshot_on_stop: false, ..ServiceHostOptions::in_directory(directory.path()) };
@@ -111,7 +111,7 @@ impl StateService for Leading {
 }
 
 #[test]
-fn of_a_replicated_state() {
+fn replicated_state_draws_by_rule() {
     let make = |store: &mut Store| Leading { calls: store.counter(1, "calls") };
     let host = ServiceHost::start_state(make, ServiceHostOptions::in_memory()).unwrap();
     call(&host, 4);

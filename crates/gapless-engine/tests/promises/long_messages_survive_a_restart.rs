@@ -1,6 +1,5 @@
-//! A command and a reply that are longer than a frame go in fragments, have their effect once, and the
-//! reply is the same to the last byte when the command is repeated, also after a restart, from the
-//! journal and from a snapshot.
+//! A command and a reply longer than a frame are sent in fragments and have their effect once. A duplicate gets the
+//! same reply, byte by byte, also after a restart from the journal and from a snapshot.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -11,7 +10,7 @@ use gapless_engine::ServiceHostOptions;
 use gapless_transport::Tier;
 use std::time::{Duration, Instant};
 
-/// The reply to command `number`, asked for once more.
+/// Returns the repeated reply to command `number`.
 fn repeated(client: &mut Client, key: gapless_client::SessionKey, number: u64) -> Vec<u8> {
     client.repeat(key, number).unwrap();
     let deadline = Instant::now() + PATIENCE;
@@ -29,13 +28,13 @@ fn repeated(client: &mut Client, key: gapless_client::SessionKey, number: u64) -
         if let Some(payload) = found {
             return payload;
         }
-        assert!(Instant::now() < deadline, "no reply to a repeat");
+        assert!(Instant::now() < deadline, "no reply to the repeated command");
         client.wait(Duration::from_millis(10)).unwrap();
     }
 }
 
 #[test]
-fn from_the_journal_and_from_a_snapshot() {
+fn long_messages_survive_restarts() {
     for (tier, snapshot_on_stop) in [(Tier::Journal, false), (Tier::Journal, true), (Tier::Sync, false)] {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path();
@@ -44,7 +43,7 @@ fn from_the_journal_and_from_a_snapshot() {
         let mut client = connect(place);
         let key = client.open_session(5, 8).unwrap();
 
-        // 100,000 bytes in frames of at most 4,096, of 1 each.
+        // 100,000 bytes of 1, in frames of at most 4,096 bytes.
         let sum = call(&mut client, key, ADD, &vec![1; 100_000]).unwrap();
         assert_eq!(sum.payload, 100_000u64.to_le_bytes());
         let long = call(&mut client, key, FILL, &50_000u32.to_le_bytes()).unwrap();
@@ -62,13 +61,13 @@ fn from_the_journal_and_from_a_snapshot() {
         client.reconnect().unwrap();
         assert_eq!(repeated(&mut client, key, first), 100_000u64.to_le_bytes());
         assert_eq!(repeated(&mut client, key, second), expected);
-        assert_eq!(add(&mut client, key, 1), 100_002, "each had its effect once");
+        assert_eq!(add(&mut client, key, 1), 100_002, "each command had its effect once");
         host.stop().unwrap();
     }
 }
 
 #[test]
-fn what_is_too_long_is_refused_before_anything_is_sent() {
+fn too_long_command_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let host = start(options(directory.path()));
     let mut client = connect(directory.path());
@@ -77,7 +76,7 @@ fn what_is_too_long_is_refused_before_anything_is_sent() {
         Err(ClientError::TooLong { length_bytes, limit_bytes }) => assert!(length_bytes > limit_bytes),
         other => panic!("expected a refusal, not {other:?}"),
     }
-    // A reply beyond what any may have is an outcome of its own: the command is done.
+    // A reply above the limit has its own outcome: the command is done.
     match call(&mut client, key, FILL, &(8u32 << 20).to_le_bytes()) {
         Err(ClientError::ReplyTooLong { length_bytes, .. }) => assert_eq!(length_bytes, 8 << 20),
         other => panic!("expected a reply that is too long, not {other:?}"),

@@ -1,5 +1,5 @@
-//! What services, their stores and their copies promise: one program, with a module for each promise, because linking a
-//! program for each would take minutes more.
+//! Promises of services, stores and replicas. One program with a module per promise, because linking a program for each
+//! would take minutes more.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

@@ -1,5 +1,6 @@
-//! A session that receives nothing may have 1,024 notices. The handler that sends one more is told so at once, so that one
-//! that sends first and changes afterwards refuses without an effect: in a command and in a timer, live and at a replay.
+//! A session that acknowledges nothing may have 1,024 notices. A handler that sends one more gets an error at once, so
+//! one that sends first and changes the state afterwards refuses without an effect: in a command and in a timer, live
+//! and during a replay.
 
 use gapless_client::client::{ClientOptions, Incoming, MessageType};
 use gapless_client::{Client, ClientError, SessionKey};
@@ -13,13 +14,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The payload: a session, and how many notices it is sent.
+/// Payload: a session, and the number of notices for it.
 const TELL: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 /// The same, by a timer.
 const TELL_LATER: MessageType = MessageType { schema: 1 << 16 | 2, encoding: Encoding::Opaque };
-/// The reply: what was told, how many timers have run to their end, and the room of the session in the payload.
+/// Reply: number of sent notices, number of finished timers, and the room of the session in the payload.
 const ASK: MessageType = MessageType { schema: 1 << 16 | 3, encoding: Encoding::Opaque };
-/// Changes first.
+/// Changes the state first.
 const TELL_TOO_LATE: MessageType = MessageType { schema: 1 << 16 | 4, encoding: Encoding::Opaque };
 const CLOSED: u64 = u64::MAX;
 const MOST: u64 = 1_024;
@@ -88,7 +89,7 @@ impl Service for Teller {
 fn start(directory: &Path) -> ServiceHost {
     let mut options = ServiceHostOptions::in_directory(directory);
     options.policy = Policy { check_refusals: CheckRefusals::Always, ..Policy::default() };
-    // A start replays everything, and stops where handlers put out something else.
+    // A start replays everything, and stops if handlers have other outputs.
     options.snapshot_on_stop = false;
     ServiceHost::start(Teller::default(), options).unwrap()
 }
@@ -109,7 +110,7 @@ fn ask(client: &mut Client, key: SessionKey, session: u64) -> [u64; 3] {
     [0, 8, 16].map(|at| u64::from_le_bytes(said[at..at + 8].try_into().unwrap()))
 }
 
-/// It is refused in the handler's name, with the session.
+/// Checks that the handler refused it and named the session.
 fn is_refused(outcome: Result<Vec<u8>, ClientError>, session: u64) {
     match outcome {
         Err(ClientError::Refused { code: RefusalCode::Rejected, reason, .. }) => {
@@ -122,13 +123,13 @@ fn is_refused(outcome: Result<Vec<u8>, ClientError>, session: u64) {
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "{what} is awaited");
+        assert!(begun.elapsed() < PATIENCE, "timed out waiting for {what}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
 #[test]
-fn a_command_and_a_timer_at_the_limit_have_no_effect_live_and_at_a_replay() {
+fn refused_notices_have_no_effect() {
     let directory = tempfile::tempdir().unwrap();
     let host = start(directory.path());
     let (_deaf, _, receiver) = connect(&host, 1);
@@ -147,10 +148,10 @@ fn a_command_and_a_timer_at_the_limit_have_no_effect_live_and_at_a_replay() {
 
     let host = start(directory.path());
     let (mut client, key, _) = connect(&host, 2);
-    assert_eq!(ask(&mut client, key, receiver), said, "a replay is told the same");
+    assert_eq!(ask(&mut client, key, receiver), said, "the replay has the same results");
     is_refused(call(&mut client, key, TELL, [receiver, 1]), receiver);
 
-    // Its receiver comes, and acknowledges.
+    // The receiver connects and acknowledges.
     let (mut heard, mut receiving) = (0, connect(&host, 1).0);
     until("room", || {
         let count = |incoming: Incoming<'_>| heard += usize::from(matches!(incoming, Incoming::Notice { .. }));
@@ -164,7 +165,7 @@ fn a_command_and_a_timer_at_the_limit_have_no_effect_live_and_at_a_replay() {
 }
 
 #[test]
-fn a_handler_that_changes_before_it_sends_is_named() {
+fn early_changes_are_detected() {
     let directory = tempfile::tempdir().unwrap();
     let host = start(directory.path());
     let (_deaf, _, receiver) = connect(&host, 1);
@@ -178,7 +179,7 @@ fn a_handler_that_changes_before_it_sends_is_named() {
 }
 
 #[test]
-fn a_notice_to_a_session_that_is_not_open_goes_nowhere_and_its_handler_can_know() {
+fn closed_session_gets_no_notices() {
     let directory = tempfile::tempdir().unwrap();
     let host = start(directory.path());
     let (mut gone, gone_key, closed) = connect(&host, 1);
@@ -208,7 +209,7 @@ impl StateService for Speculative {
 }
 
 #[test]
-fn a_state_replicated_handler_is_told_the_same() {
+fn state_handlers_have_the_limit_too() {
     let host = ServiceHost::start_state(|_: &mut Store| Speculative, ServiceHostOptions::in_memory()).unwrap();
     let (_deaf, _, receiver) = connect(&host, 1);
     let (mut client, key, _) = connect(&host, 2);

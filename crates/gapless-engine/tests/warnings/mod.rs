@@ -1,4 +1,4 @@
-//! What is said in the log of a thread, for the tests of what those who wait say.
+//! Captures log warnings, for tests of waiting clients and nodes.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use std::fmt::{Debug, Write};
@@ -7,7 +7,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// The warnings of this thread, a line each.
+/// Warnings of this thread, one per line.
 #[derive(Clone, Default)]
 pub struct Warnings(pub Arc<Mutex<String>>);
 

@@ -1,4 +1,4 @@
-//! Damages to the files of a directory, and the table in the guide that says what becomes of each.
+//! Damages to the files of a directory, and the guide's table with their outcomes.
 
 use gapless_journal::descriptor as d;
 use gapless_testkit::random::{printed_seed, rounds};
@@ -14,12 +14,12 @@ pub(crate) use gapless_testkit::wait::PATIENCE;
 /// The guide with the table.
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guides/damaged-directories.md");
 
-/// What is done to a file.
+/// Damage to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Damage {
     Remove,
     Truncate,
-    /// Its neighbour of the same kind stands under its name.
+    /// Replaced by its neighbour of the same kind.
     Exchange,
     OldCopy,
     Foreign,
@@ -42,7 +42,7 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Every file below a directory, by its path in there.
+/// Returns all files under `directory`, with relative paths.
 pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {
@@ -58,8 +58,8 @@ pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// As `cp -r` does it, while the original may be running: sockets are named and nothing more. Begun again where a file
-/// goes away meanwhile.
+/// Copies like `cp -r`, perhaps of a running original: sockets become empty files. Restarts when a file vanishes
+/// meanwhile.
 pub(crate) fn copy(from: &Path, to: &Path) {
     until("a copy", || {
         let _absent = std::fs::remove_dir_all(to);
@@ -76,7 +76,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     });
 }
 
-/// Puts `from`, if it is there, in the place of `path`.
+/// Copies `from`, if it exists, over `path`.
 pub(crate) fn put(from: &Path, path: &Path) -> bool {
     let is_there = from.exists();
     if is_there {
@@ -85,17 +85,16 @@ pub(crate) fn put(from: &Path, path: &Path) -> bool {
     is_there
 }
 
-/// As [`put`], if `from` has other bytes than `path`.
+/// Like [`put`], if `from` has other bytes than `path`.
 pub(crate) fn put_other(from: &Path, path: &Path) -> bool {
     from.exists() && std::fs::read(from).unwrap() != std::fs::read(path).unwrap() && put(from, path)
 }
 
-/// Cuts a file short.
 pub(crate) fn truncate(path: &Path, length: u64) {
     OpenOptions::new().write(true).open(path).unwrap().set_len(length).unwrap();
 }
 
-/// Changes a bit of a file at the position that `place` says.
+/// Flips a bit of the byte at the position returned by `place`.
 pub(crate) fn flip(path: &Path, place: impl FnOnce(&File) -> u64) {
     let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
     let position = place(&file);
@@ -104,12 +103,12 @@ pub(crate) fn flip(path: &Path, place: impl FnOnce(&File) -> u64) {
     file.write_all_at(&[byte[0] ^ 4], position).unwrap();
 }
 
-/// Where the slot of `history` begins that was written last: it counts, and is not always the same.
+/// Returns the offset of the newest slot of `history`, which is the valid one.
 pub(crate) fn newest_history_slot(file: &File) -> u64 {
     newest_slot(file, 2048)
 }
 
-/// Of two slots with their generations, one at the beginning of a file and one at `second`, the one that was written last.
+/// Returns the offset of the newer of two slots, one at 0 and one at `second`, by their generations.
 pub(crate) fn newest_slot(file: &File, second: u64) -> u64 {
     let generation = |at: u64| {
         let mut bytes = [0; 8];
@@ -119,7 +118,7 @@ pub(crate) fn newest_slot(file: &File, second: u64) -> u64 {
     if generation(0) > generation(second) { 0 } else { second }
 }
 
-/// As if the machine had started again since the journal was written.
+/// Marks the journal as written before a reboot.
 pub(crate) fn other_boot(journal: &Path) {
     for file in files(journal) {
         let Some(_) = d::meaning_of_name(file.to_str().unwrap()) else { continue };
@@ -135,15 +134,15 @@ pub(crate) fn other_boot(journal: &Path) {
     }
 }
 
-/// The rows of the guide's table below the heading of this subject.
+/// Returns the rows of the guide's table under a heading.
 fn guide(heading: &str) -> Vec<String> {
     let text = std::fs::read_to_string(GUIDE).unwrap();
     let section = text.split("\n## ").find(|section| section.starts_with(heading)).expect("the guide has the heading");
     section.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| file |")).map(str::to_owned).collect()
 }
 
-/// The share of a damage matrix that a run tries: all of it if `GAPLESS_FULL` is set, else every tenth case, from a first
-/// one that the seed chooses. So many runs try each case.
+/// Share of the damage matrix tried by one run: all of it if `GAPLESS_FULL` is set, otherwise every tenth case,
+/// starting at one selected by the seed. Ten runs can cover all cases.
 #[derive(Clone, Copy)]
 pub(crate) struct Share {
     interval: u64,
@@ -156,24 +155,23 @@ impl Share {
         Self { interval, first: printed_seed() % interval }
     }
 
-    /// The cases of the matrix of these kinds in this share. Each damage is among them: neighbours in the order have the same
-    /// damage.
+    /// Returns the cases of this share. It includes each damage, because neighbours in the order have the same damage.
     pub(crate) fn cases<K: Copy>(self, kinds: &[K]) -> Vec<(K, Damage)> {
         let all = DAMAGES.into_iter().flat_map(|damage| kinds.iter().map(move |kind| (*kind, damage)));
         (0..).zip(all).filter(|(number, _)| number % self.interval == self.first).map(|(_, case)| case).collect()
     }
 }
 
-/// A case that was tried: how its row begins, and the row, unless it cannot be done.
+/// A tried case: the beginning of its row, and the row, unless the case is impossible.
 pub(crate) type Row = (String, Option<String>);
 
-/// The beginning of the row of a case.
+/// Returns the beginning of a case's row.
 pub(crate) fn case_name(kind: impl fmt::Display, damage: impl fmt::Display) -> String {
     format!("| {kind} | {damage} |")
 }
 
-/// Each row that was found is in the guide below the heading, and each there whose case was tried was found.
-pub(crate) fn is_held_against_guide(heading: &str, share: Share, tried: &[Row]) {
+/// Checks that the guide has all found rows under the heading, and no others of the tried cases.
+pub(crate) fn check_against_guide(heading: &str, share: Share, tried: &[Row]) {
     let is_tried = |line: &String| share.interval == 1 || tried.iter().any(|(name, _)| line.starts_with(name));
     let expected: Vec<String> = guide(heading).into_iter().filter(is_tried).collect();
     let found: Vec<&String> = tried.iter().filter_map(|(_, line)| line.as_ref()).collect();
@@ -183,7 +181,7 @@ pub(crate) fn is_held_against_guide(heading: &str, share: Share, tried: &[Row]) 
     let missing: Vec<&String> = expected.iter().filter(|line| !found.contains(line)).collect();
     assert!(
         differing.is_empty() && missing.is_empty(),
-        "what was found and is not in the guide:\n{}\nwhat the guide says and was not found:\n{}",
+        "found but not in the guide:\n{}\nin the guide but not found:\n{}",
         differing.iter().map(|line| line.as_str()).collect::<Vec<_>>().join("\n"),
         missing.iter().map(|line| line.as_str()).collect::<Vec<_>>().join("\n"),
     );

@@ -1,4 +1,4 @@
-//! A cluster of replicas in this process: its files, its members, their copies.
+//! A cluster of replicas in this process: files, members, and their snapshots.
 
 use gapless_client::ClientError;
 use gapless_client::client::{ClientOptions, MessageType};
@@ -16,19 +16,19 @@ use std::time::{Duration, Instant};
 
 pub(crate) use gapless_testkit::wait::PATIENCE;
 
-/// Clusters that run at one time: each has more threads than the machine has cores, and most of them wait.
+/// Clusters that run in parallel: each has more threads than the machine has cores, and most of them wait.
 static TURNS: Turns = Turns::new(3);
 
 pub(crate) struct Cluster {
     root: tempfile::TempDir,
     pub members: Vec<Option<Replica>>,
-    /// Of those that have stopped by themselves, why.
+    /// Errors of members that have stopped by themselves.
     pub failures: BTreeMap<usize, String>,
     _turn: Turn,
 }
 
 impl Cluster {
-    /// Files of so many full members, each with `more` at its end; none runs yet.
+    /// Writes files of `count` full members, each with `more` at its end, without starting any.
     pub fn new(count: usize, more: &str) -> Self {
         let turn = TURNS.take();
         let root = tempfile::tempdir().unwrap();
@@ -48,7 +48,7 @@ impl Cluster {
         Self { root, members: (0..count).map(|_| None).collect(), failures: BTreeMap::new(), _turn: turn }
     }
 
-    /// A file for one member more, which joins; its address. It is not running yet.
+    /// Writes a file for an additional member, which joins; returns its address. It does not run yet.
     pub fn make_room(&mut self) -> String {
         let port = free_port();
         let (first, next) = (std::fs::read_to_string(self.file(1)).unwrap(), self.members.len() + 1);
@@ -78,7 +78,8 @@ impl Cluster {
         self.members[member - 1].as_ref().unwrap()
     }
 
-    /// Ends those that have stopped by themselves, as their programs would: nobody waits at their doors.
+    /// Ends members that have stopped by themselves, as their programs would, so that no client waits for their
+    /// sockets.
     pub fn end_failed(&mut self) {
         for (member, replica) in (1..).zip(&mut self.members) {
             if let Some(failure) = replica.as_ref().and_then(Replica::failure) {
@@ -93,7 +94,7 @@ impl Cluster {
         (1..=self.members.len()).map(socket).collect()
     }
 
-    /// Who leads.
+    /// Waits for a leader; returns its number.
     #[track_caller]
     pub fn leader(&self) -> usize {
         let leads = |replica: &Option<Replica>| {
@@ -103,7 +104,7 @@ impl Cluster {
         wait("a leader", || (1..=self.members.len()).find(|member| leads(&self.members[member - 1]).is_some()))
     }
 
-    /// Waits until these have handled the same, stops them, and compares their states byte by byte.
+    /// Waits until these members have handled the same frames, stops them, and compares their states byte by byte.
     #[track_caller]
     pub fn ends_equal(&mut self, members: &[usize]) {
         wait("the same sequence on each member", || {
@@ -121,7 +122,7 @@ impl Cluster {
             (newest.file_name().unwrap().to_owned(), std::fs::read(&newest).unwrap())
         };
         let copies: Vec<_> = members.iter().map(newest).collect();
-        assert!(copies.windows(2).all(|pair| pair[0] == pair[1]), "the copies differ");
+        assert!(copies.windows(2).all(|pair| pair[0] == pair[1]), "the snapshots differ");
     }
 }
 
@@ -132,17 +133,17 @@ pub(crate) fn wait<T>(what: &str, mut is_there: impl FnMut() -> Option<T>) -> T 
         if let Some(found) = is_there() {
             return found;
         }
-        assert!(Instant::now() < deadline, "{what} has not come");
+        assert!(Instant::now() < deadline, "timed out waiting for {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// A client that sends numbers, and counts and keeps what it is answered.
+/// A client that sends numbers, and keeps the replies.
 pub(crate) struct Caller {
     client: Client,
     session: SessionKey,
     message: MessageType,
-    /// Of each command, bytes; the first eight are its number.
+    /// Length of each command, bytes; the first eight are its number.
     pub length: usize,
     sent: u64,
     /// By the command's number.
@@ -160,13 +161,13 @@ impl Caller {
         Self { client, session, message, length: 8, sent: 0, replies: BTreeMap::new() }
     }
 
-    /// So many more, see [`Caller::call_until`].
+    /// Sends `count` more commands, see [`Caller::call_until`].
     #[track_caller]
     pub fn call_more(&mut self, cluster: &mut Cluster, count: u64) {
         self.call_until(cluster, self.sent + count);
     }
 
-    /// Sends until so many commands are sent, and waits for the reply of each.
+    /// Sends until `count` commands are sent, and waits for all replies.
     #[track_caller]
     pub fn call_until(&mut self, cluster: &mut Cluster, count: u64) {
         let deadline = Instant::now() + PATIENCE;
@@ -194,7 +195,7 @@ impl Caller {
                     assert!(before.is_none_or(|before| before == reply.payload), "the same reply again");
                 }
             });
-            // It wakes when something comes.
+            // Wakes at the next message.
             match polled.and_then(|_| self.client.wait(Duration::from_millis(1))) {
                 Err(ClientError::Disconnected { .. }) => self.client.reconnect().unwrap(),
                 other => other.unwrap(),
