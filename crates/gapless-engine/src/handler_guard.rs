@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn call_without_effect_has_a_reason() {
+    fn empty_call_has_a_reason() {
         assert!(guard(|| Ok(())).is_ok());
         let rejected = guard(|| Err(Refused::Rejected(Reject::new(7, "no"))));
         assert_eq!(refusal(rejected), (RefusalCode::Rejected, 7, "no".to_owned(), false));

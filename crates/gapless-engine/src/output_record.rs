@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn record_ends_at_snapshot_start_limit() {
+    fn record_ends_at_start_limit() {
         let directory = tempfile::tempdir().unwrap();
         let mut record_of = record(directory.path(), 0);
         handle(&mut record_of, 10, 5);
@@ -562,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_other_programs_are_found() {
+    fn other_programs_frames_are_found() {
         let directory = tempfile::tempdir().unwrap();
         let read = || RecordedOutputs::read(directory.path(), IDENTITY).unwrap();
         for (program, last) in [(1, 10), (2, 20), (1, 30)] {
@@ -577,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn hash_depends_on_order_and_all_bits() {
+    fn hash_covers_order_and_all_bits() {
         let of = |parts: &[&[u8]]| {
             let mut hash = OutputHash::new();
             parts.iter().for_each(|part| hash.add(1, part.len(), crc32c(part)));

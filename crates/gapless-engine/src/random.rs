@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_are_words_of_philox_blocks() {
+    fn draws_come_from_philox_blocks() {
         for drawn in 0..9 {
             let block = philox([drawn / 4, 0, 0, 0], [7, 1_000]);
             assert_eq!(number(7, 1_000, drawn), block[(drawn % 4) as usize]);

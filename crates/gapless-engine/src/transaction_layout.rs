@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fast_paths_agree_with_the_full_read() {
+    fn fast_paths_equal_full_read() {
         let mut bytes = Vec::new();
         write_done(&mut bytes, 7, b"reply");
         bytes.extend_from_slice(b"changes");
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn refusal_keeps_the_application_code() {
+    fn refusal_keeps_its_code() {
         for (code, detail, dead) in [(RefusalCode::Rejected, u64::MAX - 7, false), (RefusalCode::Unhandled, 0, true)] {
             let (mut bytes, mut outputs) = (Vec::new(), Outputs::default());
             write_refusal(&mut bytes, (code, detail), "no", dead, 5);

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn damaged_compression_is_an_error() {
+    fn damaged_compression_fails() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("segment");
         let bytes: Vec<u8> = (0..(4 * PIECE_LENGTH + 5_000) as u32).map(|at| (at / 7) as u8).collect();

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_header_bit_is_detected() {
+    fn flipped_header_bit_is_detected() {
         let bytes = header().to_bytes();
         for bit in 0..FIXED_LENGTH * 8 {
             let mut flipped = bytes;

@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_in_lock_file_is_ignored() {
+    fn garbage_lock_file_is_ignored() {
         let directory = tempfile::tempdir().unwrap();
         let rubbish = || std::fs::write(directory.path().join(d::LOCK_NAME), vec![0xff; 100_000]).unwrap();
         rubbish();

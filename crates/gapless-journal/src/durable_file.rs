@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_write_leaves_old_content() {
+    fn failed_write_keeps_old_content() {
         #[derive(Debug)]
         struct Refuses(DiskWork);
 

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn torn_slot_leaves_the_previous_one() {
+    fn torn_slot_keeps_the_previous() {
         let directory = tempfile::tempdir().unwrap();
         let mut file = HistoryFile::create(directory.path(), history(1)).unwrap();
         file.set(history(20), &Environment::default()).unwrap();

@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn helper_populates_ahead_of_the_writer() {
+    fn helper_populates_ahead() {
         let directory = tempfile::tempdir().unwrap();
         let mut options = JournalOptions::new(directory.path(), 1);
         options.segment_length_bytes = 8 << 20;

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn newest_value_survives_a_new_writer() {
+    fn value_survives_a_new_writer() {
         let words = words();
         let mut writer = MarkWriter::continue_from(&words);
         for value in 1..=5 {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn file_and_mapped_writes_are_equal() {
+    fn file_equals_mapped_write() {
         let (stored, written) = (words(), words());
         let (mut storing, mut writing) = (MarkWriter::continue_from(&stored), MarkWriter::continue_from(&written));
         for value in 1..=5 {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_falls_back_to_the_older_slot() {
+    fn damage_falls_back_to_old_slot() {
         for bit in 0..256 {
             let words = words();
             let mut writer = MarkWriter::continue_from(&words);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn undamaged_read_never_promises_less() {
+    fn undamaged_read_is_not_lower() {
         let words = words();
         let mut writer = MarkWriter::continue_from(&words);
         writer.write(&words, 1, 10);

@@ -500,7 +500,7 @@ mod tests {
     use std::fs::OpenOptions;
 
     #[test]
-    fn rewrite_covers_the_exact_range() {
+    fn rewrite_covers_exact_range() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("frames");
         let bytes: Vec<u8> = (0..(5_u32 << 20) / 2).map(|i| (i % 251) as u8).collect();

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn intact_frames_after_garbage_count() {
+    fn frames_after_garbage_count() {
         let mut bytes = vec![0xab; 136];
         bytes.extend_from_slice(&frames(9, 4, 33));
         assert_eq!(count_intact(&bytes, 8), (4, 0));

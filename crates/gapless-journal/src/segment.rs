@@ -264,7 +264,7 @@ mod tests {
     use crate::options::Zeroing;
 
     #[test]
-    fn end_of_data_is_found_between_holes() {
+    fn data_end_is_found_among_holes() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(8 << 20).unwrap();
         assert_eq!(end_of_nonzero(&file, 0, 8 << 20).unwrap(), None);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_cover_exactly_the_range() {
+    fn zeros_cover_the_exact_range() {
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(&[1; 3000], 0).unwrap();
         write_zeros(&file, 1000, 2001).unwrap();

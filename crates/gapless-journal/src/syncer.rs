@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_sync_poisons_the_journal() {
+    fn failed_sync_poisons_journal() {
         for flush in [Flush::Mapped, Flush::Write] {
             let directory = tempfile::tempdir().unwrap();
             let (mut journal, _) = Journal::open(options(directory.path(), flush)).unwrap();
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn sync_covers_rolled_segments_once() {
+    fn rolled_segments_sync_once() {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, _) = Journal::open(options(directory.path(), Flush::Mapped)).unwrap();
         let syncer = journal.syncer();
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn uncommitted_frames_are_not_synced() {
+    fn uncommitted_is_not_synced() {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, _) = Journal::open(options(directory.path(), Flush::Mapped)).unwrap();
         append(&mut journal, 5);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn syncs_and_appends_are_concurrent() {
+    fn appends_run_during_syncs() {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, _) = Journal::open(options(directory.path(), Flush::Mapped)).unwrap();
         let (syncer, preparer) = (journal.syncer(), journal.preparer());

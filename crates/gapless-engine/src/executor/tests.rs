@@ -243,7 +243,7 @@ fn snapshots_of(directory: &Path) -> Vec<u64> {
 }
 
 #[test]
-fn released_frames_run_once_in_order() {
+fn frames_run_once_in_order() {
     let mut world = World::new();
     assert_eq!((world.executor.name(), world.count("last_sequence")), ("service", 1));
     world.append_command(SCHEMA, Fragment::WHOLE, b"a");
@@ -264,7 +264,7 @@ fn released_frames_run_once_in_order() {
 }
 
 #[test]
-fn counters_start_after_recovery() {
+fn counters_start_at_recovery() {
     let counters = Counters::in_memory(32).unwrap();
     let recovered = Recovered { last_sequence: 7, interrupted_sequence: 6, ..Recovered::default() };
     let views = ExecutorCounters::add_to(&counters, &recovered).unwrap().views();
@@ -365,7 +365,7 @@ fn deferred_replies_are_retried() {
 }
 
 #[test]
-fn closed_publisher_is_soon_dropped() {
+fn closed_publisher_is_dropped() {
     let mut world = World::new();
     let (_, other) = ring::create(&MemoryKind::Anonymous, RING_BYTES, IDENTITY).unwrap();
     drop(std::mem::replace(&mut world.replies, other));
@@ -376,7 +376,7 @@ fn closed_publisher_is_soon_dropped() {
 }
 
 #[test]
-fn clean_stop_drains_to_its_position() {
+fn clean_stop_drains_first() {
     for (stop_at, is_drained) in [(StopAt::Released, true), (StopAt::Appended, false)] {
         let mut world = World::with(|links| links.stop_at = stop_at);
         assert!(world.executor.is_drained());
@@ -392,7 +392,7 @@ fn clean_stop_drains_to_its_position() {
 }
 
 #[test]
-fn clean_stop_awaits_the_last_snapshot() {
+fn stop_awaits_last_snapshot() {
     let directory = tempfile::tempdir().unwrap();
     let rules = SnapshotRules { interval_frames: None, on_stop: true };
     let mut world = World::with(|links| links.snapshots = snapshots_in(directory.path(), rules));
@@ -414,7 +414,7 @@ fn clean_stop_awaits_the_last_snapshot() {
 }
 
 #[test]
-fn idle_or_snapshot_ends_output_record() {
+fn idle_or_snapshot_ends_record() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let records = || -> Vec<(u64, u64)> {

@@ -207,7 +207,7 @@ fn commands_change_state_and_reply() {
 }
 
 #[test]
-fn unexpected_frames_are_corruption() {
+fn unexpected_frames_are_corrupt() {
     let mut world = World::open(Policy::default());
     let reason = |outcome| match outcome {
         Err(EngineError::Corrupt { reason, .. }) => reason,
@@ -277,7 +277,7 @@ fn notices_stay_until_acknowledged() {
 }
 
 #[test]
-fn timer_fires_once_at_last_deadline() {
+fn timer_fires_at_last_deadline() {
     let mut world = World::open(Policy::default());
     let side = |world: &mut World, payload: &[u8]| world.command(payload).unwrap()[1..].to_vec();
     assert_eq!(side(&mut world, &[b't', 3, 50]), ["set 3 50"]);
@@ -298,7 +298,7 @@ fn timer_fires_once_at_last_deadline() {
 }
 
 #[test]
-fn refusal_has_a_reason_and_no_effect() {
+fn refusal_has_reason_but_no_effect() {
     let check_refusals = CheckRefusals::Always;
     let mut world = World::open(Policy { check_refusals, ..Policy::default() });
     assert_eq!(world.command(b"x").unwrap(), ["reply 1 1 2: Rejected 9 no"]);
@@ -322,7 +322,7 @@ fn refusal_has_a_reason_and_no_effect() {
 }
 
 #[test]
-fn policy_decides_between_stop_and_skip() {
+fn policy_selects_stop_or_skip() {
     let mut world = World::open(Policy::default());
     match world.command(b"p") {
         Err(EngineError::HandlerPanicked { message, sequence, session, session_seq, reason }) => {
@@ -462,7 +462,7 @@ impl ReleasedTransactions for Released {
 }
 
 #[test]
-fn transactions_fold_rejects_bare_timer() {
+fn bare_timer_frame_is_rejected() {
     let mut world = World { fold: fold_of_transactions(Released), session_seq: 0 };
     assert!(!world.fold.runs_handlers());
     let header = FrameHeader { session: 0, ..world.header(Kind::Timer) };

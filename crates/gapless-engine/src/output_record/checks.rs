@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_locate_the_first_difference() {
+    fn first_difference_is_located() {
         for frames in [1, 2, 255, 256, 257, 300, 511, 512, 513, 4000, 16_384, 20_001] {
             let recorded = checks(frames, None).0;
             let step = u64::from(recorded.step_frames());

@@ -22,7 +22,7 @@ fn notice(number: u64) -> Notice {
 }
 
 #[test]
-fn reply_header_has_all_kept_fields() {
+fn reply_header_has_kept_fields() {
     let payload = vec![1, 2];
     let (session_seq, sequence, timestamp_ns, schema) = (5, 6, 7, 3 << 16 | 9);
     let mut reply = StoredReply { session_seq, sequence, timestamp_ns, schema, flags: 2, payload };
@@ -83,7 +83,7 @@ fn one_reply_is_kept_per_window_slot() {
 }
 
 #[test]
-fn reply_is_found_by_the_last_frame() {
+fn reply_is_found_by_last_frame() {
     let mut entry = entry(2);
     assert_eq!((entry.first_stored(), entry.find(1), entry.command_over(1)), (1, None, None));
     entry.last_session_seq = 6;
@@ -116,7 +116,7 @@ fn acknowledged_notices_are_dropped() {
 }
 
 #[test]
-fn closed_sessions_free_their_slots() {
+fn closed_session_frees_its_slot() {
     let mut table = SessionTable::default();
     assert!(table.is_empty());
     for session in [30, 10, 20] {
@@ -144,7 +144,7 @@ fn closed_sessions_free_their_slots() {
 }
 
 #[test]
-fn session_over_notice_limit_is_found() {
+fn session_over_limit_is_found() {
     let mut table = SessionTable::default();
     for session in [1, 2] {
         table.open(session, 0, 4, TIME_NS);

@@ -30,7 +30,7 @@ fn fold(word: [u8; 4]) -> Fold {
 }
 
 #[test]
-fn snapshot_without_version_has_first() {
+fn missing_version_is_the_first() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a");
     let identity = StreamIdentity { stream_id: 7, incarnation: 1 };
@@ -143,7 +143,7 @@ fn reason_of<T>(result: Result<T, EngineError>) -> String {
 }
 
 #[test]
-fn snapshot_restores_the_whole_fold() {
+fn snapshot_restores_the_fold() {
     let written = full_fold(42);
     let bytes = encode(&written, HERE);
     let read = restored_of(&bytes, HERE).unwrap();
@@ -156,7 +156,7 @@ fn snapshot_restores_the_whole_fold() {
 }
 
 #[test]
-fn every_damaged_byte_is_detected() {
+fn every_damaged_byte_is_found() {
     let bytes = encode(&full_fold(42), HERE);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a");
@@ -221,7 +221,7 @@ fn foreign_snapshot_is_refused() {
 }
 
 #[test]
-fn check_reads_the_whole_snapshot() {
+fn check_reads_whole_snapshot() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a");
     let head = encode(&full_fold(42), HERE)[..HEAD_LENGTH].to_vec();

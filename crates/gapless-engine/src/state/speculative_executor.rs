@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn panicking_encoder_undoes_the_call() {
+    fn encoder_panic_undoes_the_call() {
         let mut applier = TransactionApplier::new(
             factory_of(|store: &mut Store| Numbers(store.map(1, "numbers"))),
             Limits::default(),

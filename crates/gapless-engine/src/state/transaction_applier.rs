@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn withdrawn_request_keeps_the_state() {
+    fn withdrawn_request_keeps_state() {
         let mut applier = TransactionApplier::new(factory_of(|_: &mut Store| Nothing), Limits::default());
         let mut executor = applier.speculative_executor(Waker::new().unwrap());
         let mut fold = Fold::applying_transactions(Box::new(applier));

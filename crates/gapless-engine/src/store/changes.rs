@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn varints_accept_the_shortest_form() {
+    fn varints_must_be_shortest() {
         for value in [0, 1, 127, 128, 16_383, 16_384, u64::from(u32::MAX), u64::MAX - 1, u64::MAX] {
             let mut out = Vec::new();
             put_varint(&mut out, value);

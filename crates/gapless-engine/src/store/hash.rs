@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn hash_depends_on_place_and_length() {
+    fn hash_covers_place_and_length() {
         assert_ne!(content_hash(&[0; 16]), content_hash(&[0; 17]));
         assert_ne!(content_hash(&[]), content_hash(&[0]));
         let (mut left, mut right) = ([0; 32], [0; 32]);

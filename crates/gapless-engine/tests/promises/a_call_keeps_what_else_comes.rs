@@ -117,7 +117,7 @@ fn notices_wait_for_the_next_poll() {
 }
 
 #[test]
-fn undelivered_notices_stay_unreceived() {
+fn undelivered_notices_are_kept() {
     let directory = tempfile::tempdir().unwrap();
     let _node = host(directory.path());
     let mut client = connect(directory.path());

@@ -155,7 +155,7 @@ fn client_moves_to_the_next_leader() {
 }
 
 #[test]
-fn member_of_other_stream_is_skipped() {
+fn other_streams_member_is_skipped() {
     let root = tempfile::tempdir().unwrap();
     let place = |name: &str| root.path().join(name);
     let sockets: Vec<PathBuf> = ["a", "b"].map(|name| StreamLayout::new(place(name)).node_socket()).to_vec();

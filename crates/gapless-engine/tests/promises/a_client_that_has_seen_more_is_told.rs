@@ -75,7 +75,7 @@ fn is_refused(called_again: u64, length: usize) {
 }
 
 #[test]
-fn client_ahead_of_the_node_is_refused() {
+fn client_ahead_of_node_is_refused() {
     is_refused(0, 100);
 }
 
@@ -119,7 +119,7 @@ fn client_without_replies_reconnects() {
 }
 
 #[test]
-fn restore_ignores_damaged_snapshot() {
+fn restore_skips_damaged_snapshot() {
     let place = tempfile::tempdir().unwrap();
     let (host, mut client) = start(place.path());
     assert_eq!(call(&mut client, 1, 10, 100), 10);

@@ -30,7 +30,7 @@ impl Service for Gate {
 }
 
 #[test]
-fn waiting_client_logs_the_service() {
+fn waiting_client_logs_service() {
     // With a single subscriber, tracing caches the interest of whichever thread reaches a callsite first, for all
     // threads.
     let _other = tracing::Dispatch::new(Warnings::default());

@@ -235,7 +235,7 @@ fn reconnect_counts_no_refusal() {
 }
 
 #[test]
-fn token_of_closed_session_is_reusable() {
+fn closed_token_is_reusable() {
     let directory = tempfile::tempdir().unwrap();
     let host = ServiceHost::start(Adder::default(), options_in(directory.path())).unwrap();
     let mut client = host.connect(ClientOptions::default()).unwrap();

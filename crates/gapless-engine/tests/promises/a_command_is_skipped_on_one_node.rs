@@ -93,7 +93,7 @@ fn torn_message_is_removed() {
 }
 
 #[test]
-fn fragments_are_skipped_at_the_last() {
+fn skip_is_at_the_last_fragment() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let host = start(options(place));
@@ -172,7 +172,7 @@ fn sum_of(place: &Path, options: &ServiceHostOptions) -> u64 {
 }
 
 #[test]
-fn mark_is_deleted_with_its_segment() {
+fn mark_goes_with_its_segment() {
     let directory = poisoned();
     let (place, layout) = (directory.path(), StreamLayout::new(directory.path()));
     let options = options(place);
@@ -285,7 +285,7 @@ fn verify_state(host: &ServiceHost, place: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn fixed_handler_still_needs_the_file() {
+fn fixed_handler_needs_the_file() {
     /// Service that takes every command, without a panic.
     #[derive(Default)]
     struct Mended;

@@ -146,7 +146,7 @@ fn send_all(client: &mut Client, sessions: &[SessionKey], last: u64, random: &mu
 }
 
 #[test]
-fn postponed_sessions_keep_their_order() {
+fn postponed_sessions_keep_order() {
     let mut random = Random::seeded();
     let ran = Ran::default();
     let chances = Random::new(random.number());

@@ -300,7 +300,7 @@ fn deposed_leader_rebuilds_its_state() {
 }
 
 #[test]
-fn meaningless_fault_rules_are_refused() {
+fn useless_fault_rules_are_refused() {
     let root = tempfile::tempdir().unwrap();
     let (files, _) = files(root.path(), 1);
     let text = std::fs::read_to_string(&files[0]).unwrap();
@@ -317,7 +317,7 @@ fn meaningless_fault_rules_are_refused() {
 }
 
 #[test]
-fn single_member_keeps_its_state() {
+fn single_member_keeps_state() {
     let root = tempfile::tempdir().unwrap();
     let (files, sockets) = files(root.path(), 1);
     let config = ClusterConfig::load(&files[0]).unwrap();

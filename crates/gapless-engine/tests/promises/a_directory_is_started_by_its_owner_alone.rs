@@ -30,7 +30,7 @@ fn is_refused<T, E: std::fmt::Display>(directory: &Path, words: &str, start: imp
 }
 
 #[test]
-fn members_and_relays_are_protected() {
+fn member_and_relay_are_protected() {
     for (marker, words) in
         [("instance", "member of a cluster"), ("voting", "member of a cluster"), ("origin", "a relay's")]
     {
@@ -65,7 +65,7 @@ fn stream_and_service_are_separate() {
 }
 
 #[test]
-fn pipe_in_place_of_a_file_is_refused() {
+fn pipe_as_a_file_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     start(options(place)).stop().unwrap();
@@ -124,7 +124,7 @@ fn pipe_in_place_of_a_file_is_refused() {
 }
 
 #[test]
-fn member_needs_its_own_directory() {
+fn member_needs_own_directory() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().join("data");
     let host = start(options(&place));

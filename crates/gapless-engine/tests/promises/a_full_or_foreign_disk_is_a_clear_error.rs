@@ -70,7 +70,7 @@ fn full_disk_stops_without_loss() {
 }
 
 #[test]
-fn read_only_disk_refuses_the_start() {
+fn read_only_disk_is_an_error() {
     let Some(disk) = SmallDisk::new(2000) else { return };
     let host = start(options(&disk.path));
     let mut client = connect(&disk.path);
@@ -91,7 +91,7 @@ fn read_only_disk_refuses_the_start() {
 }
 
 #[test]
-fn directory_in_use_names_its_holder() {
+fn used_directory_names_its_holder() {
     let directory = tempfile::tempdir().unwrap();
     let host = start(options(directory.path()));
     let mut client = connect(directory.path());

@@ -108,7 +108,7 @@ fn reason(mut look: impl FnMut() -> Result<(), ClientError>) -> String {
 }
 
 #[test]
-fn shared_memory_clients_get_the_reason() {
+fn shared_memory_gets_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let host = start(options(place));
@@ -139,7 +139,7 @@ fn unhandled_stops_until_skipped() {
 }
 
 #[test]
-fn faults_can_become_dead_letters() {
+fn faults_become_dead_letters() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let lenient = || with(place, policy(OnPanic::DeadLetter, OnUnhandled::DeadLetter, &[]));
@@ -193,7 +193,7 @@ fn process_with_aborting_handler() {
 }
 
 #[test]
-fn repeated_abort_names_the_frame() {
+fn repeated_abort_names_frame() {
     let directory = tempfile::tempdir().unwrap();
     let run = |skip: &[u64]| {
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
@@ -244,7 +244,7 @@ impl StateService for Counting {
 /// commands.
 #[test]
 #[ignore = "a part of the next test"]
-fn process_with_aborting_state_handler() {
+fn process_aborting_state_handler() {
     let Some(directory) = std::env::var_os(DIRECTORY) else { return };
     let make = |store: &mut Store| Counting(store.counter(1, "count"));
     let host = ServiceHost::start_state(make, options(Path::new(&directory))).unwrap();
@@ -264,11 +264,11 @@ fn process_with_aborting_state_handler() {
 }
 
 #[test]
-fn repeated_abort_names_the_command() {
+fn repeated_abort_names_command() {
     let directory = tempfile::tempdir().unwrap();
     let run = |what: u32| {
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-        let name = "a_handlers_fault_is_stated::process_with_aborting_state_handler";
+        let name = "a_handlers_fault_is_stated::process_aborting_state_handler";
         command.args(["--exact", "--ignored", name]).env(DIRECTORY, directory.path()).env(SKIP, what.to_string());
         command.output().unwrap().status.success()
     };

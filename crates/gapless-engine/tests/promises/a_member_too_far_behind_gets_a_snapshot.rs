@@ -170,7 +170,7 @@ fn returning_member_can_lead() {
 }
 
 #[test]
-fn damaged_snapshot_is_fetched_again() {
+fn damaged_snapshot_is_refetched() {
     let (mut cluster, mut caller) = start(3);
     caller.call_more(&mut cluster, 100);
     let away = cluster.leader() % 3 + 1;

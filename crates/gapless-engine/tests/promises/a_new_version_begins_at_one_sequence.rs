@@ -103,7 +103,7 @@ fn members_switch_version_together() {
 
 /// A member that was away, or was replaced by an older program without the leader's knowledge.
 #[test]
-fn old_program_stops_at_the_mark() {
+fn old_program_stops_at_mark() {
     let mut cluster = Cluster::new(3, "");
     (1..=3).for_each(|member| cluster.start(member, Sum::<2>::default()).unwrap());
     let mut caller = Caller::new(&cluster, NUMBER);

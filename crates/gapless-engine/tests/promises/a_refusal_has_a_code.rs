@@ -38,7 +38,7 @@ fn start(directory: &Path) -> ServiceHost {
 }
 
 #[test]
-fn refusal_code_reaches_the_client() {
+fn client_gets_the_refusal_code() {
     let directory = tempfile::tempdir().unwrap();
     let host = start(directory.path());
     let mut client = Client::connect(host.socket_path().unwrap(), ClientOptions::default()).unwrap();

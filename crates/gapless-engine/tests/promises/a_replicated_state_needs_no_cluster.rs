@@ -399,7 +399,7 @@ fn kill_keeps_answered_commands() {
 }
 
 #[test]
-fn other_kind_of_service_is_refused() {
+fn other_service_kind_is_refused() {
     for snapshot_on_stop in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path();

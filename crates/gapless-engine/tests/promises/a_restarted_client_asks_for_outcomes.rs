@@ -238,7 +238,7 @@ fn outcomes_in_process() {
 }
 
 #[test]
-fn outcomes_after_a_service_restart() {
+fn outcomes_after_restart() {
     let directory = tempfile::tempdir().unwrap();
     let first = host(directory.path());
     let saved = send_and_exit(connect(directory.path()));
@@ -261,7 +261,7 @@ fn outcomes_after_a_service_restart() {
 }
 
 #[test]
-fn outcomes_after_a_leader_change() {
+fn outcomes_after_leader_change() {
     let mut cluster = Cluster::new(3, "");
     let ports = [(); 3].map(|()| free_address());
     for (member, port) in (1..).zip(&ports) {
@@ -289,7 +289,7 @@ fn outcomes_after_a_leader_change() {
 }
 
 #[test]
-fn other_streams_session_is_refused() {
+fn foreign_session_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let in_memory = || ServiceHostOptions {
         socket_path: Some(directory.path().join("node.socket")),
@@ -318,7 +318,7 @@ fn other_streams_session_is_refused() {
 }
 
 #[test]
-fn restored_old_copy_is_detected() {
+fn restored_old_copy_is_found() {
     let (directory, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let place = directory.path().join("data");
     let run = |saved: &SavedSession| {

@@ -79,7 +79,7 @@ fn change_of_other_state_is_located() {
 }
 
 #[test]
-fn undeclared_collection_is_an_error() {
+fn undeclared_collection_fails() {
     let (mut leader, accounts) = accounts();
     let changes = commit(&mut leader, |transaction| {
         transaction.insert(accounts, 1, ACCOUNT);
@@ -144,7 +144,7 @@ fn older_objects_are_readable() {
 }
 
 #[test]
-fn limits_fail_whole_transactions() {
+fn limit_fails_the_transaction() {
     let limits = Limits { objects_max: 2, bytes_max: 40, object_length_max: 20, changes_length_max: 60 };
     let mut store = Store::new(limits);
     let accounts = store.map::<u64, Account>(7, "accounts");

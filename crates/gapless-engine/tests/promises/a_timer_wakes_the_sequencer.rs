@@ -50,7 +50,7 @@ impl Service for Late {
 }
 
 #[test]
-fn timer_wakes_sleeping_sequencer() {
+fn timer_wakes_the_sequencer() {
     let threads = Threads { plan: PlanKind::Max, ..Threads::default() };
     let options = ServiceHostOptions { threads, ..ServiceHostOptions::in_memory() };
     let host = ServiceHost::start(Late::default(), options).unwrap();

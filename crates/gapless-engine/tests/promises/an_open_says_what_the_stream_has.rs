@@ -150,7 +150,7 @@ fn leader() -> (Member, Client) {
 }
 
 #[test]
-fn open_reports_released_numbers() {
+fn open_reports_released_number() {
     let (mut member, _client) = leader();
     let mut successor = member.connect();
     let session = successor.begin_session(TOKEN, 16).unwrap();

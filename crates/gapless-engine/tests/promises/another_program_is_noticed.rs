@@ -71,7 +71,7 @@ fn handled(directory: &Path, service: Sum, count: u64) {
 }
 
 #[test]
-fn changed_handlers_are_detected() {
+fn changed_handlers_are_found() {
     let directory = tempfile::tempdir().unwrap();
     handled(directory.path(), SUM, 100);
     let changed = || Sum { factor: 12, ..SUM };

@@ -556,13 +556,13 @@ fn table(subject: Subject, share: Share) -> Vec<Row> {
 }
 
 #[test]
-fn stream_damages_match_the_guide() {
+fn stream_damages_match_guide() {
     let share = Share::seeded();
     check_against_guide("The directory of a stream", share, &table(Subject::Stream, share));
 }
 
 #[test]
-fn service_damages_match_the_guide() {
+fn service_damages_match_guide() {
     let share = Share::seeded();
     check_against_guide("The directory of a service", share, &table(Subject::ServiceHost, share));
 }

@@ -725,7 +725,7 @@ fn outcomes(tier: &'static str, share: Share) -> Vec<Found> {
 }
 
 #[test]
-fn member_damages_match_the_guide() {
+fn member_damages_match_guide() {
     let share = Share::seeded();
     let [quorum, synced] = std::thread::scope(|scope| {
         ["quorum", "quorum-sync"]

@@ -385,7 +385,7 @@ impl Trials {
 }
 
 #[test]
-fn relay_damages_match_the_guide() {
+fn relay_damages_match_guide() {
     let trials = [Tier::Journal, Tier::Sync].map(Trials::begin);
     let share = Share::seeded();
     let kinds: Vec<Kind> = trials[0].kinds.keys().copied().collect();

@@ -79,7 +79,7 @@ fn call(host: &ServiceHost, calls: usize) -> Vec<u64> {
 }
 
 #[test]
-fn replay_draws_the_same_numbers() {
+fn replay_draws_same_numbers() {
     let directory = tempfile::tempdir().unwrap();
     let options =
         || ServiceHostOptions { snapshot_on_stop: false, ..ServiceHostOptions::in_directory(directory.path()) };

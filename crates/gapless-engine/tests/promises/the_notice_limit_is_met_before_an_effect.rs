@@ -209,7 +209,7 @@ impl StateService for Speculative {
 }
 
 #[test]
-fn state_handlers_have_the_limit_too() {
+fn state_handlers_share_the_limit() {
     let host = ServiceHost::start_state(|_: &mut Store| Speculative, ServiceHostOptions::in_memory()).unwrap();
     let (_deaf, _, receiver) = connect(&host, 1);
     let (mut client, key, _) = connect(&host, 2);

@@ -19,7 +19,7 @@ fn four_segments(journal: &mut Journal) {
 }
 
 #[test]
-fn truncates_at_segment_boundaries() {
+fn truncates_at_boundaries() {
     for number in 1..4 {
         for before in [0, 1] {
             let directory = tempfile::tempdir().unwrap();
@@ -39,7 +39,7 @@ fn truncates_at_segment_boundaries() {
 }
 
 #[test]
-fn header_lists_the_remaining_records() {
+fn header_lists_remaining_records() {
     let checkpoint_behind = |cut: u64, reopens: bool| {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
@@ -84,7 +84,7 @@ fn header_lists_the_remaining_records() {
 }
 
 #[test]
-fn truncation_is_synced_before_it_ends() {
+fn truncation_is_synced() {
     let directory = tempfile::tempdir().unwrap();
     let disk = Arc::new(Refusing::default());
     let (mut journal, _) = Journal::open(on(directory.path(), &disk, Flush::Mapped)).unwrap();
@@ -98,7 +98,7 @@ fn truncation_is_synced_before_it_ends() {
 }
 
 #[test]
-fn frames_before_truncation_get_synced() {
+fn kept_frames_get_synced() {
     let directory = tempfile::tempdir().unwrap();
     let disk = Arc::new(Refusing::default());
     let (mut journal, _) = Journal::open(on(directory.path(), &disk, Flush::Mapped)).unwrap();
@@ -111,7 +111,7 @@ fn frames_before_truncation_get_synced() {
 }
 
 #[test]
-fn interrupted_truncation_can_be_opened() {
+fn interrupted_truncation_opens() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     four_segments(&mut journal);
@@ -129,7 +129,7 @@ fn interrupted_truncation_can_be_opened() {
 }
 
 #[test]
-fn truncation_updates_the_times_mark() {
+fn truncation_updates_times_mark() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     four_segments(&mut journal);

@@ -131,7 +131,7 @@ fn every_loss_names_the_file() {
 }
 
 #[test]
-fn files_are_checked_at_stop_and_state() {
+fn stop_and_state_check_files() {
     let directory = tempfile::tempdir().unwrap();
     let journal = opened(directory.path(), Flush::Write);
     let path = newest(directory.path());
@@ -164,7 +164,7 @@ fn idle_helper_checks_the_files() {
 
 /// A segment takes frames before it has its final name: without its file they would be lost.
 #[test]
-fn missing_prepared_segment_is_detected() {
+fn lost_prepared_segment_is_found() {
     for (change, is_right) in [(remove as Change, GONE), (exchange, EXCHANGED)] {
         let directory = tempfile::tempdir().unwrap();
         let mut journal = opened(directory.path(), Flush::Write);
@@ -190,7 +190,7 @@ fn refusal(journal: &Journal) -> JournalError {
 
 /// The writer moves on to the next segment before a check of the lost one.
 #[test]
-fn sealed_segment_is_checked_once_more() {
+fn sealed_segment_is_rechecked() {
     for flush in [Flush::Mapped, Flush::Write] {
         for (name, change, is_right) in
             [("removed", remove as Change, GONE), ("exchanged", exchange, EXCHANGED), ("cut", truncate_by_a_byte, CUT)]
@@ -220,7 +220,7 @@ fn sealed_segment_is_checked_once_more() {
 
 /// Checks next to a writer that rolls, truncates and deletes find no loss.
 #[test]
-fn busy_writer_causes_no_false_alarm() {
+fn busy_writer_is_no_false_alarm() {
     for flush in [Flush::Mapped, Flush::Write] {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());

@@ -53,7 +53,7 @@ fn full_disk_loses_nothing() {
 }
 
 #[test]
-fn record_on_full_disk_can_be_retried() {
+fn full_disk_record_is_retryable() {
     for flush in [Flush::Mapped, Flush::Write] {
         let Some(disk) = SmallDisk::new(240) else { return };
         let mut options = options(&disk.path.join("journal"));

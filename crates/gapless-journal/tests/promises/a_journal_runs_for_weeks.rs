@@ -46,7 +46,7 @@ fn helper_ends_with_the_journal() {
 }
 
 #[test]
-fn next_segment_is_prepared_in_time() {
+fn next_segment_is_ready_in_time() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     work_off(&journal);
@@ -58,7 +58,7 @@ fn next_segment_is_prepared_in_time() {
 }
 
 #[test]
-fn nothing_is_deleted_without_a_limit() {
+fn no_limit_deletes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 2000, 10, 0);
@@ -68,7 +68,7 @@ fn nothing_is_deleted_without_a_limit() {
 }
 
 #[test]
-fn size_limit_deletes_below_snapshot() {
+fn size_limit_respects_snapshot() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
     options.retention.bytes_max = Some(2 * SEGMENT_LENGTH);
@@ -95,7 +95,7 @@ fn size_limit_deletes_below_snapshot() {
 }
 
 #[test]
-fn age_limit_deletes_old_segments() {
+fn age_limit_deletes_segments() {
     static CLOCK: AtomicU64 = AtomicU64::new(1_000);
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
@@ -120,7 +120,7 @@ fn age_limit_deletes_old_segments() {
 }
 
 #[test]
-fn sealed_segments_are_synced_in_time() {
+fn sealed_segments_get_synced() {
     static CLOCK: AtomicU64 = AtomicU64::new(0);
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
@@ -136,7 +136,7 @@ fn sealed_segments_are_synced_in_time() {
 }
 
 #[test]
-fn reader_keeps_its_mapped_segment() {
+fn reader_keeps_mapped_segment() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
     options.retention.bytes_max = Some(0);
@@ -161,7 +161,7 @@ fn reader_keeps_its_mapped_segment() {
 }
 
 #[test]
-fn requested_deletion_spares_snapshot() {
+fn deletion_spares_the_snapshot() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 2000, 10, 0);
@@ -194,7 +194,7 @@ fn requested_deletion_spares_snapshot() {
 }
 
 #[test]
-fn deletion_includes_the_archived_copy() {
+fn archived_copy_is_deleted_too() {
     let directory = tempfile::tempdir().unwrap();
     let (path, place) = (directory.path().join("journal"), directory.path().join("archive"));
     let options = JournalOptions { environment: Environment::default(), ..options(&path) };
@@ -245,7 +245,7 @@ fn name_in_stub(path: &Path, place: &Path, stored_bytes: u64) {
 }
 
 #[test]
-fn stub_deletes_only_its_own_segment() {
+fn stub_deletes_its_own_segment() {
     let directory = tempfile::tempdir().unwrap();
     let archived = |name: &str, stream_id| {
         let path = directory.path().join(name);

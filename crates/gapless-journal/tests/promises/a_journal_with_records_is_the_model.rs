@@ -79,7 +79,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: gapless_testkit::random::rounds(80, 16) as u32, ..ProptestConfig::default() })]
 
     #[test]
-    fn journal_behaves_like_its_model(steps in proptest::collection::vec(step(), 1..40), is_small in any::<bool>()) {
+    fn journal_equals_its_model(steps in proptest::collection::vec(step(), 1..40), is_small in any::<bool>()) {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
         if is_small {

@@ -102,7 +102,7 @@ fn damaged_mark_slot_is_repaired() {
 }
 
 #[test]
-fn end_differs_from_damage_after_reboot() {
+fn unvouched_end_is_not_damage() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 100, 10, 0);

@@ -36,7 +36,7 @@ fn two_segments(directory: &std::path::Path) -> (Journal, Replay, u64) {
 }
 
 #[test]
-fn reader_finds_earlier_next_segment() {
+fn reader_finds_earlier_segment() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, mut replay, second) = two_segments(directory.path());
     read(&mut replay, 3);
@@ -52,7 +52,7 @@ fn reader_finds_earlier_next_segment() {
 }
 
 #[test]
-fn reader_waits_for_the_next_segment() {
+fn reader_waits_for_next_segment() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, mut replay, second) = two_segments(directory.path());
     read(&mut replay, second - 1);
@@ -75,7 +75,7 @@ fn half_read(directory: &std::path::Path) -> (Journal, Replay) {
 }
 
 #[test]
-fn frames_after_the_limit_are_hidden() {
+fn frames_after_limit_are_hidden() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, mut replay) = half_read(directory.path());
     assert!(replay.next_frame().unwrap().is_none());
@@ -91,7 +91,7 @@ fn frames_after_the_limit_are_hidden() {
 }
 
 #[test]
-fn checked_ahead_frames_are_replaced() {
+fn prechecked_frames_are_replaced() {
     for length in [10, 100, 333] {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, mut replay) = half_read(directory.path());
@@ -110,7 +110,7 @@ fn checked_ahead_frames_are_replaced() {
 }
 
 #[test]
-fn reading_truncated_frames_is_an_error() {
+fn truncated_frames_are_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, mut replay) = half_read(directory.path());
     replay.read_until(u64::MAX);
@@ -123,7 +123,7 @@ fn reading_truncated_frames_is_an_error() {
 }
 
 #[test]
-fn rewritten_segment_gets_the_new_boot() {
+fn rewritten_segment_has_new_boot() {
     let directory = tempfile::tempdir().unwrap();
     let (journal, _, second) = two_segments(directory.path());
     drop(journal);
@@ -225,17 +225,17 @@ fn read_during_truncations(limit: Option<u64>) -> u32 {
 }
 
 #[test]
-fn frames_are_intact_during_truncations() {
+fn truncation_keeps_frames_intact() {
     read_during_truncations(None);
 }
 
 #[test]
-fn limited_reader_sees_no_truncation() {
+fn limit_hides_the_truncation() {
     assert_eq!(read_during_truncations(Some(40)), 0);
 }
 
 #[test]
-fn nothing_is_read_after_the_limit() {
+fn reading_ends_at_the_limit() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     (0..10).for_each(|_| append(&mut journal, 100));

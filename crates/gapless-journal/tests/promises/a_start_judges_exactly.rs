@@ -50,7 +50,7 @@ fn without_the_second(directory: &Path, is_synced: bool) -> (Vec<PathBuf>, u64, 
 }
 
 #[test]
-fn unsynced_segment_may_be_missing() {
+fn unsynced_segment_may_be_lost() {
     let directory = tempfile::tempdir().unwrap();
     let (paths, second, _) = without_the_second(directory.path(), false);
     let report = open(directory.path(), 2, RecoveryCheck::Tail).unwrap();
@@ -111,7 +111,7 @@ fn missing_successor_is_named() {
 }
 
 #[test]
-fn full_check_accepts_shorter_segment() {
+fn shorter_segment_is_accepted() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, paths) = written(directory.path(), 2);
     let info = || inspect::info_in(directory.path(), boot(1)).unwrap().segments;
@@ -154,7 +154,7 @@ fn synced_segment_is_not_reread() {
 }
 
 #[test]
-fn unsynced_records_may_be_missing() {
+fn unsynced_records_may_be_lost() {
     for has_synced_record in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
@@ -178,7 +178,7 @@ fn unsynced_records_may_be_missing() {
 }
 
 #[test]
-fn unsealed_segment_must_end_in_zeros() {
+fn unsealed_end_must_be_zeros() {
     let opened = |is_sealed: bool, has_rubbish: bool, boot_number| {
         let directory = tempfile::tempdir().unwrap();
         let (journal, paths) = written(directory.path(), 2);
@@ -209,7 +209,7 @@ fn unsealed_segment_must_end_in_zeros() {
 }
 
 #[test]
-fn frames_in_two_segments_are_an_error() {
+fn overlapping_segments_fail() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (mut journal, _) = Journal::open(options(one.path())).unwrap();
     append_until(&mut journal, SMALL, |journal| begun(journal, 2));
@@ -231,7 +231,7 @@ fn frames_in_two_segments_are_an_error() {
 }
 
 #[test]
-fn rebuilt_index_equals_the_original() {
+fn rebuilt_index_is_equal() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
     options.segment_length_bytes = 1 << 20;
@@ -255,7 +255,7 @@ fn rebuilt_index_equals_the_original() {
 }
 
 #[test]
-fn intact_record_after_mark_is_kept() {
+fn record_after_mark_is_kept() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 10, 10, 0);
@@ -323,7 +323,7 @@ fn shortened_file_is_reported() {
 }
 
 #[test]
-fn short_newest_file_is_a_reported_cut() {
+fn short_newest_file_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let (journal, paths) = written(directory.path(), 2);
     drop(journal);
@@ -341,7 +341,7 @@ fn short_newest_file_is_a_reported_cut() {
 }
 
 #[test]
-fn short_sealed_segment_is_an_error() {
+fn short_sealed_segment_fails() {
     let directory = tempfile::tempdir().unwrap();
     let (journal, paths) = written(directory.path(), 2);
     drop(journal);

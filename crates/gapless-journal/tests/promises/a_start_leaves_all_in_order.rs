@@ -32,7 +32,7 @@ fn written(directory: &Path, count: u64) -> Journal {
 }
 
 #[test]
-fn point_without_a_frame_is_accepted() {
+fn point_needs_no_frame() {
     let directory = tempfile::tempdir().unwrap();
     let point = FilePoint { path: directory.path().join("state"), identity: None, sequence: 0, timestamp_ns: Some(7) };
     for is_new in [true, false] {
@@ -44,7 +44,7 @@ fn point_without_a_frame_is_accepted() {
 }
 
 #[test]
-fn journal_may_begin_at_any_sequence() {
+fn journal_begins_at_any_sequence() {
     let directory = tempfile::tempdir().unwrap();
     let (journal, report) = Journal::open(JournalOptions { first_sequence: 77, ..options(directory.path()) }).unwrap();
     assert_eq!((report.first_sequence, report.last_sequence), (77, 76));
@@ -53,7 +53,7 @@ fn journal_may_begin_at_any_sequence() {
 }
 
 #[test]
-fn segment_numbers_rise_over_starts() {
+fn segment_numbers_rise() {
     let directory = tempfile::tempdir().unwrap();
     for count in [3, 2, 3] {
         drop(written(directory.path(), count));
@@ -64,7 +64,7 @@ fn segment_numbers_rise_over_starts() {
 }
 
 #[test]
-fn same_boot_start_keeps_synced_mark() {
+fn restart_keeps_the_synced_mark() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = open(directory.path(), 1).unwrap();
     append(&mut journal, 10, 10, 0);
@@ -80,7 +80,7 @@ fn same_boot_start_keeps_synced_mark() {
 }
 
 #[test]
-fn start_after_reboot_syncs_everything() {
+fn reboot_start_syncs_everything() {
     let whole = tempfile::tempdir().unwrap();
     let mut journal = written(whole.path(), 4);
     append(&mut journal, 20, 10, 0);
@@ -157,7 +157,7 @@ fn start_updates_the_history() {
 }
 
 #[test]
-fn start_remembers_unsynced_segments() {
+fn start_finds_unsynced_segments() {
     for with_records in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, _) = open(directory.path(), 1).unwrap();
@@ -233,7 +233,7 @@ fn unnamed_segment_gets_its_name() {
 }
 
 #[test]
-fn start_adds_missing_time_stamps() {
+fn start_adds_missing_times() {
     let directory = tempfile::tempdir().unwrap();
     drop(written(directory.path(), 3));
     let paths = segments(directory.path());
@@ -251,7 +251,7 @@ fn start_adds_missing_time_stamps() {
 }
 
 #[test]
-fn start_clears_failed_sync_marks() {
+fn start_clears_failed_marks() {
     let directory = tempfile::tempdir().unwrap();
     drop(written(directory.path(), 3));
     let paths = segments(directory.path());

@@ -35,7 +35,7 @@ fn written() -> (tempfile::TempDir, PathBuf, PathBuf) {
 }
 
 #[test]
-fn all_but_the_newest_are_archived() {
+fn all_but_newest_are_archived() {
     for form in FORMS {
         let (_directory, journal, place) = written();
         let before = segments(&journal);
@@ -150,7 +150,7 @@ fn count(mut replay: Replay) -> u64 {
 
 #[test]
 #[ignore = "a measurement: cargo test --release -p gapless-journal --test promises -- --ignored --nocapture from_an_archive"]
-fn frames_per_second_from_an_archive() {
+fn frames_per_second_from_archive() {
     let directory = tempfile::tempdir().unwrap();
     let (journal, place) = (directory.path().join("journal"), directory.path().join("archive"));
     let length = 64 << 20;
@@ -188,7 +188,7 @@ fn damaged_segment_is_not_archived() {
 }
 
 #[test]
-fn restored_journal_reads_its_archive() {
+fn restored_journal_reads_archive() {
     let (_directory, journal, place) = written();
     archive(&journal, &to(&place, ArchiveForm::Lz4), |_| ()).unwrap();
     let mut restore = Restore::begin(&journal).unwrap();
@@ -202,7 +202,7 @@ fn restored_journal_reads_its_archive() {
 }
 
 #[test]
-fn archiving_runs_next_to_a_writer() {
+fn archiving_runs_with_a_writer() {
     let directory = tempfile::tempdir().unwrap();
     let (journal, place) = (directory.path().join("journal"), directory.path().join("archive"));
     let (mut writer, _) = Journal::open(here(&journal)).unwrap();
@@ -257,7 +257,7 @@ fn archiving_runs_next_to_a_writer() {
 }
 
 #[test]
-fn archived_newest_needs_its_successor() {
+fn newest_archive_needs_successor() {
     let (_directory, journal, place) = written();
     archive(&journal, &to(&place, ArchiveForm::Plain), |_| ()).unwrap();
     let newest = segments(&journal).pop().unwrap();

@@ -39,7 +39,7 @@ fn from_newest_checkpoint(records: &[Record]) -> &[Record] {
 }
 
 #[test]
-fn vouched_record_damage_is_an_error() {
+fn damaged_vouched_record_fails() {
     let directory = tempfile::tempdir().unwrap();
     let (path, all) = journal(directory.path(), true);
     for (number, (position, length, _)) in find_records(&path).into_iter().enumerate() {
@@ -68,7 +68,7 @@ fn vouched_record_damage_is_an_error() {
 }
 
 #[test]
-fn unvouched_record_damage_is_removed() {
+fn unvouched_damage_is_removed() {
     // Tests a varying tenth of the bytes with each change.
     let (step, offset) = (rounds(1, 10), printed_seed() % rounds(1, 10));
     for number in 0..3 {

@@ -107,7 +107,7 @@ fn vouched_bit_flip_is_an_error() {
 }
 
 #[test]
-fn vouched_padding_damage_is_an_error() {
+fn damaged_vouched_padding_fails() {
     let directory = tempfile::tempdir().unwrap();
     let segment = journal_with_tail(directory.path());
     let sequence = (1..100).find(|&s| payload(s, 0).len() % 8 == 3).unwrap();
@@ -118,7 +118,7 @@ fn vouched_padding_damage_is_an_error() {
 }
 
 #[test]
-fn vouched_zeroed_page_is_an_error() {
+fn vouched_zeroed_page_fails() {
     let directory = tempfile::tempdir().unwrap();
     let segment = journal_with_tail(directory.path());
     let (position, _) = find_frame(&segment, 60);
@@ -167,7 +167,7 @@ fn damage_after_mark_is_reported() {
 }
 
 #[test]
-fn intact_frames_after_mark_are_kept() {
+fn frames_after_mark_are_kept() {
     let directory = tempfile::tempdir().unwrap();
     journal_with_tail(directory.path());
     let (_journal, report) = open(directory.path(), 1).unwrap();
@@ -177,7 +177,7 @@ fn intact_frames_after_mark_are_kept() {
 }
 
 #[test]
-fn file_cut_after_mark_is_extended() {
+fn file_cut_after_mark_is_padded() {
     let directory = tempfile::tempdir().unwrap();
     let segment = journal_with_tail(directory.path());
     let (position, _) = find_frame(&segment, 111);
@@ -190,7 +190,7 @@ fn file_cut_after_mark_is_extended() {
 }
 
 #[test]
-fn removed_frames_never_reappear() {
+fn removed_frames_stay_removed() {
     for boot_number in [1, 2] {
         let directory = tempfile::tempdir().unwrap();
         let segment = journal_with_tail(directory.path());
@@ -217,7 +217,7 @@ fn removed_frames_never_reappear() {
 }
 
 #[test]
-fn synced_mark_decides_after_reboot() {
+fn synced_mark_rules_after_reboot() {
     for (sequence, is_covered) in [(1, true), (50, true), (51, false), (100, false)] {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
@@ -277,7 +277,7 @@ fn damage_removes_later_segments() {
 }
 
 #[test]
-fn clean_close_is_vouched_for_anywhere() {
+fn clean_close_is_always_vouched() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 1000, 10, 0);
@@ -294,7 +294,7 @@ fn clean_close_is_vouched_for_anywhere() {
 }
 
 #[test]
-fn replay_checks_unread_segments() {
+fn unread_segments_are_checked() {
     let directory = tempfile::tempdir().unwrap();
     let found = journal_of_segments(directory.path());
     let (position, _) = find_frame(&found[1], 301);
@@ -310,7 +310,7 @@ fn replay_checks_unread_segments() {
 }
 
 #[test]
-fn damaged_header_names_its_segment() {
+fn damaged_header_names_segment() {
     let directory = tempfile::tempdir().unwrap();
     let found = journal_of_segments(directory.path());
     let original = std::fs::read(&found[1]).unwrap()[..4096].to_vec();
@@ -348,7 +348,7 @@ fn damaged_header_names_its_segment() {
 }
 
 #[test]
-fn needed_damaged_mark_is_an_error() {
+fn needed_damaged_mark_fails() {
     let directory = tempfile::tempdir().unwrap();
     journal_of_segments(directory.path());
     let newest = segments(directory.path()).into_iter().max_by_key(|path| {
@@ -415,7 +415,7 @@ fn missing_segment_is_a_gap() {
 }
 
 #[test]
-fn gap_after_unsealed_segment_is_found() {
+fn gap_after_unsealed_is_found() {
     let directory = tempfile::tempdir().unwrap();
     let found = journal_of_segments(directory.path());
     // As after a crash during a roll.
@@ -437,7 +437,7 @@ fn gap_after_unsealed_segment_is_found() {
 }
 
 #[test]
-fn missing_newest_segment_is_detected() {
+fn lost_newest_segment_is_found() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 1000, 10, 0);
@@ -454,7 +454,7 @@ fn missing_newest_segment_is_detected() {
 }
 
 #[test]
-fn copied_or_renamed_segment_is_refused() {
+fn misplaced_segment_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let found = journal_of_segments(directory.path());
     let other_name = directory.path().join(d::segment_name(77));

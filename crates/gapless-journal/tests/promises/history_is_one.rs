@@ -54,7 +54,7 @@ fn refused(directory: &Path, boot_number: u128, points: &[FilePoint]) -> Journal
 }
 
 #[test]
-fn missing_newest_segment_is_detected() {
+fn lost_newest_segment_is_found() {
     for boot_number in [1, 2] {
         let directory = tempfile::tempdir().unwrap();
         let found = synced_segments(directory.path());
@@ -77,7 +77,7 @@ fn missing_newest_segment_is_detected() {
 }
 
 #[test]
-fn missing_oldest_segment_is_detected() {
+fn lost_oldest_segment_is_found() {
     let directory = tempfile::tempdir().unwrap();
     let found = synced_segments(directory.path());
     std::fs::remove_file(&found[0]).unwrap();
@@ -103,7 +103,7 @@ fn missing_oldest_segment_is_detected() {
 }
 
 #[test]
-fn lost_segments_make_no_new_journal() {
+fn lost_segments_are_an_error() {
     let directory = tempfile::tempdir().unwrap();
     for segment in synced_segments(directory.path()) {
         std::fs::remove_file(segment).unwrap();
@@ -115,7 +115,7 @@ fn lost_segments_make_no_new_journal() {
 }
 
 #[test]
-fn segment_of_other_history_is_refused() {
+fn foreign_history_is_refused() {
     for boot_number in [1, 2] {
         let [one, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let (mut journal, _) = Journal::open(options(one.path())).unwrap();
@@ -153,7 +153,7 @@ fn segment_of_other_history_is_refused() {
 }
 
 #[test]
-fn only_a_missing_history_is_rebuilt() {
+fn missing_history_is_rebuilt() {
     let directory = tempfile::tempdir().unwrap();
     synced_segments(directory.path());
     let path = directory.path().join(d::HISTORY_NAME);
@@ -226,7 +226,7 @@ fn points_of_other_files_must_match() {
 }
 
 #[test]
-fn point_before_first_frame_is_checked() {
+fn early_point_is_checked() {
     let directory = tempfile::tempdir().unwrap();
     synced_segments(directory.path());
     let mut retaining = options(directory.path());
@@ -265,7 +265,7 @@ fn verdict_depends_on_the_marks() {
 }
 
 #[test]
-fn removed_bytes_count_for_retention() {
+fn retention_counts_removed_bytes() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 10, 10, 0);

@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_are_refused_or_ignored(
+    fn random_bytes_are_harmless(
         files in proptest::collection::vec((any::<bool>(), 0u64..5, proptest::collection::vec(any::<u8>(), 0..9000)), 1..4),
     ) {
         let directory = tempfile::tempdir().unwrap();
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn valid_header_with_garbage_is_safe(
+    fn garbage_after_header_is_safe(
         first in any::<u64>(),
         marks in proptest::collection::vec((any::<u64>(), any::<u64>(), any::<u64>()), 10),
         near in any::<bool>(),

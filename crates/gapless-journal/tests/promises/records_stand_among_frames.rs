@@ -21,7 +21,7 @@ fn reopen(journal: Journal, options: &JournalOptions) -> Journal {
 }
 
 #[test]
-fn records_survive_restarts_in_order() {
+fn records_survive_restarts() {
     for (flush, marks) in WAYS {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
@@ -52,7 +52,7 @@ fn records_survive_restarts_in_order() {
 }
 
 #[test]
-fn uncommitted_record_is_not_read() {
+fn uncommitted_record_is_hidden() {
     for (flush, marks) in WAYS {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
@@ -179,7 +179,7 @@ fn replay_steps_back_over_records() {
 }
 
 #[test]
-fn reader_survives_record_truncation() {
+fn reader_survives_truncation() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 5, 5, 0);
@@ -198,7 +198,7 @@ fn reader_survives_record_truncation() {
 }
 
 #[test]
-fn truncation_removes_later_records() {
+fn later_records_are_removed() {
     for (flush, marks) in WAYS {
         for reopens in [false, true] {
             let directory = tempfile::tempdir().unwrap();
@@ -278,7 +278,7 @@ fn truncation_removes_record_segment() {
 }
 
 #[test]
-fn truncation_without_records_is_no_op() {
+fn empty_truncation_is_no_op() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     journal.append_record(b"before").unwrap();
@@ -289,7 +289,7 @@ fn truncation_without_records_is_no_op() {
 }
 
 #[test]
-fn retention_keeps_newest_checkpoint() {
+fn newest_checkpoint_is_kept() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
     options.retention.bytes_max = Some(SEGMENT_LENGTH);
@@ -327,7 +327,7 @@ fn retention_keeps_newest_checkpoint() {
 }
 
 #[test]
-fn retention_needs_a_safe_checkpoint() {
+fn retention_needs_safe_checkpoint() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
     options.retention.bytes_max = Some(SEGMENT_LENGTH);
@@ -385,7 +385,7 @@ fn sync_covers_trailing_records() {
 }
 
 #[test]
-fn torn_unsynced_record_is_removed() {
+fn torn_record_is_removed() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 10, 10, 0);
@@ -413,7 +413,7 @@ fn torn_unsynced_record_is_removed() {
 }
 
 #[test]
-fn lost_trailing_record_ends_journal() {
+fn lost_last_record_is_the_end() {
     for is_synced in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
@@ -452,7 +452,7 @@ fn lost_trailing_record_ends_journal() {
 }
 
 #[test]
-fn next_process_syncs_leftover_records() {
+fn restart_syncs_leftover_records() {
     let directory = tempfile::tempdir().unwrap();
     let options = options(directory.path());
     let (mut journal, _) = Journal::open(options.clone()).unwrap();

@@ -25,7 +25,7 @@ fn newest_first_sequence(directory: &Path) -> u64 {
 }
 
 #[test]
-fn journal_at_its_limit_keeps_all() {
+fn journal_at_limit_keeps_all() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
     options.retention.bytes_max = Some(4 * SEGMENT_LENGTH);
@@ -42,7 +42,7 @@ fn journal_at_its_limit_keeps_all() {
 }
 
 #[test]
-fn snapshot_of_last_frame_frees_segment() {
+fn snapshot_at_end_frees_segment() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
     options.retention.bytes_max = Some(0);
@@ -58,7 +58,7 @@ fn snapshot_of_last_frame_frees_segment() {
 }
 
 #[test]
-fn checkpoint_is_synced_before_deletion() {
+fn checkpoint_is_synced_first() {
     for is_sealed in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let disk = Arc::new(Refusing::default());
@@ -90,7 +90,7 @@ fn checkpoint_is_synced_before_deletion() {
 }
 
 #[test]
-fn segments_after_deleted_are_synced() {
+fn later_segments_are_synced() {
     let directory = tempfile::tempdir().unwrap();
     let disk = Arc::new(Refusing::default());
     let mut options = on(directory.path(), &disk, Flush::Mapped);

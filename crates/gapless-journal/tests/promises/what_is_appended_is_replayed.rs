@@ -16,7 +16,7 @@ const WAYS: [(Flush, Flush); 4] = [
 ];
 
 #[test]
-fn frames_survive_rolls_and_reopening() {
+fn frames_survive_rolls_and_starts() {
     for (flush, marks) in WAYS {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
@@ -166,7 +166,7 @@ fn batches_equal_single_frames() {
 }
 
 #[test]
-fn out_of_order_batch_changes_nothing() {
+fn unordered_batch_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 10, 10, 0);
@@ -185,7 +185,7 @@ fn out_of_order_batch_changes_nothing() {
 }
 
 #[test]
-fn unflushed_buffer_is_not_journaled() {
+fn unflushed_is_not_journaled() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
     options.flush = Flush::Write;
@@ -207,7 +207,7 @@ fn unflushed_buffer_is_not_journaled() {
 }
 
 #[test]
-fn truncation_keeps_released_frames() {
+fn released_frames_are_kept() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 1000, 10, 0);
@@ -230,7 +230,7 @@ fn truncation_keeps_released_frames() {
 }
 
 #[test]
-fn full_truncation_leaves_empty_journal() {
+fn full_truncation_empties_journal() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
     options.first_sequence = 500;
@@ -247,7 +247,7 @@ fn full_truncation_leaves_empty_journal() {
 }
 
 #[test]
-fn truncated_reader_gets_an_error() {
+fn truncated_reader_fails() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
     append(&mut journal, 20, 10, 0);
@@ -281,7 +281,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: gapless_testkit::random::rounds(60, 12) as u32, ..ProptestConfig::default() })]
 
     #[test]
-    fn journal_behaves_like_its_model(steps in proptest::collection::vec(step(), 1..25)) {
+    fn journal_equals_its_model(steps in proptest::collection::vec(step(), 1..25)) {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
         let mut boots = 1;
