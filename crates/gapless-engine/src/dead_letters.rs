@@ -111,7 +111,6 @@ fn open_to_append(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Parses the sequence of a line.
 fn sequence_of(line: &[u8]) -> Option<u64> {
     let rest = line.strip_prefix(b"{\"sequence\":")?;
     let digits = rest.split(|byte| *byte == b',').next()?;

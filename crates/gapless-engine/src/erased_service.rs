@@ -31,13 +31,10 @@ pub(crate) trait ErasedService: Any + Send {
         context: &mut Context<'_>,
     ) -> Result<(), Refused>;
 
-    /// As [`Service::on_timer`].
     fn on_timer(&mut self, timer: u64, context: &mut Context<'_>) -> Result<(), Reject>;
 
-    /// As [`Service::snapshot`].
     fn snapshot(&self, state: &mut Vec<u8>);
 
-    /// As [`Service::restore`].
     fn restore(&mut self, state: &[u8]) -> Result<(), String>;
 
     /// Tells whether it applies transactions of handlers that ran on a leader.
@@ -61,7 +58,6 @@ pub(crate) trait ErasedService: Any + Send {
         Err("nothing applies it".to_owned())
     }
 
-    /// Tells whether this is the state of a command bus.
     fn is_bus(&self) -> bool {
         false
     }

@@ -39,18 +39,10 @@ pub enum EngineError {
     },
     /// A snapshot cannot be used.
     #[error("snapshot {path} is unusable: {reason}")]
-    Snapshot {
-        path: PathBuf,
-        /// Defect and remedy.
-        reason: String,
-    },
+    Snapshot { path: PathBuf, reason: String },
     /// A directory cannot start a new history.
     #[error("{directory} is not restored: {reason}")]
-    Restore {
-        directory: PathBuf,
-        /// Reason and remedy.
-        reason: String,
-    },
+    Restore { directory: PathBuf, reason: String },
     /// Another program has handled the frames to be replayed, and the policy refuses that.
     #[error(
         "the frames {first} to {last} are to be replayed, and another program has handled them: if its handlers do anything \
@@ -95,7 +87,6 @@ pub enum EngineError {
         sequence: u64,
         session: u64,
         session_seq: u64,
-        /// Message of the panic.
         reason: String,
     },
     /// A handler changed the state and then refused, and the policy checks for that.
@@ -110,7 +101,6 @@ pub enum EngineError {
         sequence: u64,
         session: u64,
         session_seq: u64,
-        /// Text of the refusal.
         reason: String,
     },
     /// No handler takes a message, and the policy stops the service.
@@ -147,9 +137,7 @@ pub enum EngineError {
     Kind {
         /// First frame that shows the kind.
         sequence: u64,
-        /// Kind of the stream.
         found: &'static str,
-        /// Kind of the service.
         expected: &'static str,
     },
     /// The stream has fixed other fault rules, for its whole life, than the policy has.
@@ -157,31 +145,16 @@ pub enum EngineError {
         "option policy: the stream says for its whole life that {}, and this start that {}: start with the rules of the stream, or \
          begin another stream", worded(*fixed), worded(*asked)
     )]
-    FaultRules {
-        /// Rules of the stream.
-        fixed: FaultRules,
-        /// Rules of the policy.
-        asked: FaultRules,
-    },
+    FaultRules { fixed: FaultRules, asked: FaultRules },
     /// The stream marks a command as skipped, but the `skips` file next to the journal, which a start reads, lacks it.
     #[error(
         "the stream says at sequence {mark} that sequence {sequence} is skipped, and the file `skips` beside the journal does not: \
          `gapless journal skip DIRECTORY {sequence}` writes it again; a copy of the service needs the sequence in skip_sequences"
     )]
-    NotSkipped {
-        /// Sequence of the command.
-        sequence: u64,
-        /// Sequence of the mark.
-        mark: u64,
-    },
+    NotSkipped { sequence: u64, mark: u64 },
     /// A sequence cannot be skipped.
     #[error("sequence {sequence} of {directory} is not skipped: {reason}")]
-    Skip {
-        directory: PathBuf,
-        sequence: u64,
-        /// Reason and remedy.
-        reason: String,
-    },
+    Skip { directory: PathBuf, sequence: u64, reason: String },
     /// The stream has a frame that no sequencer appends.
     #[error("the stream is corrupt at sequence {sequence}: {reason}")]
     Corrupt { sequence: u64, reason: String },

@@ -181,7 +181,6 @@ impl Executor {
         };
     }
 
-    /// Applies released frames in place.
     #[inline]
     fn apply_released(&mut self) -> Result<usize, EngineError> {
         let frames = self.cursor.available()?;

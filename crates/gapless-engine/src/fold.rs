@@ -43,13 +43,11 @@ pub struct Fold {
     pub(crate) timers: TimerTable,
     pub(crate) last_sequence: u64,
     pub(crate) last_timestamp_ns: u64,
-    /// Active version of the service.
     pub(crate) version: u32,
     has_version: bool,
     pub(crate) outputs: Outputs,
     /// The service runs on an event stream of others; see `fold::event_stream`.
     pub(crate) is_on_event_stream: bool,
-    /// Number of the service's next published frame.
     pub(crate) next_published: u64,
     /// Fragments of an incomplete message.
     pub(crate) message: Vec<u8>,
@@ -119,7 +117,6 @@ impl Fold {
         &self.policy
     }
 
-    /// Returns the fault rules in force.
     fn rules(&self) -> FaultRules {
         self.fault_rules.unwrap_or_else(|| self.policy.fault_rules())
     }
@@ -138,7 +135,6 @@ impl Fold {
         }
     }
 
-    /// Adds commands to be skipped.
     pub(crate) fn skip(&mut self, sequences: impl IntoIterator<Item = u64>) {
         self.policy.skip_sequences.extend(sequences);
     }
@@ -497,7 +493,6 @@ impl Trigger {
         }
     }
 
-    /// Describes the trigger for errors.
     fn describe(self) -> String {
         match self {
             Self::Message { schema, .. } => describe(schema),

@@ -14,9 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub(crate) enum Refused {
     /// The payload does not decode as the message named by its header.
     Undecodable(DecodeError),
-    /// The handler refused.
     Rejected(Reject),
-    /// No handler takes the message.
     Unhandled(String),
     /// The handler succeeded, but its state changes cannot be kept.
     Inadmissible(String),

@@ -159,7 +159,6 @@ impl ServiceHostOptions {
         Ok(())
     }
 
-    /// Derives the options of the stream's builder.
     pub(crate) fn stream_options(&self) -> EventStreamOptions {
         EventStreamOptions {
             directory: self.directory.clone(),

@@ -70,7 +70,6 @@ struct Record {
     hash: u64,
     /// Time stamp of the last frame.
     timestamp_ns: u64,
-    /// Program that handled the frames.
     program: u64,
     checks: Checks,
 }
@@ -423,7 +422,6 @@ mod tests {
         recorded.records.iter().map(|record| (record.first, record.last)).collect()
     }
 
-    /// Handles a batch up to frame `last`.
     fn handle(record: &mut OutputRecord, last: u64, now_ns: u64) {
         (record.last..last).for_each(|_| record.after_frame());
         record.after_batch((last, 7), now_ns);

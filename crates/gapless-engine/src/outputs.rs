@@ -13,7 +13,6 @@ pub(crate) struct Draft {
     pub payload: Range<usize>,
 }
 
-/// Staged change of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimerChange {
     Set { timer: u64, deadline_ns: u64 },
@@ -70,7 +69,6 @@ impl Outputs {
     }
 }
 
-/// Result of a handler's call.
 pub(crate) enum Outcome {
     Done,
     /// `detail` is the application's own code if the handler has refused.

@@ -12,7 +12,6 @@ const MULTIPLIERS: [u64; 2] = [0xD2E7_470E_E14C_6C93, 0xCA5A_8263_9512_1157];
 const KEY_STEPS: [u64; 2] = [0x9E37_79B9_7F4A_7C15, 0xBB67_AE85_84CA_A73B];
 const ROUNDS: usize = 10;
 
-/// Computes the block of a counter under a key.
 const fn philox(counter: [u64; 4], key: [u64; 2]) -> [u64; 4] {
     let ([mut c0, mut c1, mut c2, mut c3], [mut k0, mut k1]) = (counter, key);
     let mut round = 0;

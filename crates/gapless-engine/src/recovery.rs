@@ -131,7 +131,6 @@ fn with_command(other: OtherOutputs, reader: &JournalReader) -> EngineError {
     EngineError::OtherOutputs { first, last, at, place, path }
 }
 
-/// Describes a frame's message and its sender.
 fn describe_frame(frame: &Frame<'_>) -> String {
     let (session, session_seq) = (frame.session(), frame.session_seq());
     match (frame.kind(), TimerFired::from_bytes(frame.payload())) {

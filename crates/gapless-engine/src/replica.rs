@@ -105,7 +105,6 @@ pub struct Replica {
     state: Option<StateViews>,
 }
 
-/// Starts a member with a service.
 type Start = fn(&ClusterConfig, Box<dyn MemberService>) -> Result<ClusterMember, gapless_cluster::ClusterError>;
 
 impl Replica {

@@ -132,7 +132,6 @@ impl SendQueue {
         Delivered::Yes
     }
 
-    /// Returns the next message that came back.
     pub(crate) fn take_undelivered(&self) -> Option<Undelivered> {
         self.undelivered.pop()
     }
@@ -203,10 +202,10 @@ pub(crate) struct Deferred {
 /// One or more of a session's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeferredKind {
-    /// Reply to the command with this number.
     Reply(u64),
-    /// All unacknowledged notices.
     Notices,
     /// Reply to the session open.
-    Opened { next_session_seq: u64 },
+    Opened {
+        next_session_seq: u64,
+    },
 }

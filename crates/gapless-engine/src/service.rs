@@ -130,7 +130,6 @@ impl<S> Handlers<S> {
     }
 }
 
-/// Describes a message type for people.
 pub(crate) fn describe(schema: u32) -> String {
     format!("schema {} template {}", schema >> 16, schema & 0xffff)
 }

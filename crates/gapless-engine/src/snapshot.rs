@@ -41,11 +41,8 @@ use std::path::{Path, PathBuf};
 const MAGIC: u64 = u64::from_le_bytes(*b"GAPSNAP\x04");
 /// Position of the format in the magic word.
 const FORMAT_BITS: u32 = 56;
-/// Oldest readable format.
 const FORMAT_MIN: u64 = 2;
-/// First format with a version.
 const FORMAT_WITH_VERSION: u64 = 3;
-/// First format with fault rules.
 const FORMAT_WITH_RULES: u64 = 4;
 /// Flag of the fault rules: the stream has some.
 const HAS_RULES: u32 = 1 << 31;

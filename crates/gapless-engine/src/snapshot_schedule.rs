@@ -56,9 +56,7 @@ struct WriterStatus {
     busy: bool,
     stopping: bool,
     failure: Option<String>,
-    /// Number of requests so far.
     requests: u64,
-    /// Number of answered requests.
     served: u64,
 }
 

@@ -26,11 +26,8 @@ use gapless_wire::fields::{FieldReader, FieldWriter, u16_at, u32_at, u64_at};
 pub const VERSION: u8 = 1;
 /// Length of the head, before the reply.
 pub const HEAD_LENGTH: usize = 32;
-/// Offset of the state's hash.
 const HASH_AT: usize = 8;
-/// Offset of the reply's length.
 const LENGTH_AT: usize = 20;
-/// Offset of the numbers of notices and timer changes.
 const COUNTS_AT: usize = 24;
 const NO_REPLY: u32 = u32::MAX;
 const DONE: u8 = 0;

@@ -207,7 +207,6 @@ fn copy_bytes(segment: &File, length: u64, out: &mut impl Write) -> io::Result<(
     Ok(())
 }
 
-/// Compares the archived file with the segment.
 fn is_same(segment: &File, archived: &Archived) -> io::Result<bool> {
     let stored = checked_file::open(&archived.place)?;
     let (mut ours, mut is_same) = (vec![0; PIECE_LENGTH], true);

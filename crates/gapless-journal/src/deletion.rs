@@ -24,7 +24,6 @@ use crate::retention::remove_if_there;
 use crate::shared_journal::{SegmentMaintenance, SharedJournal};
 
 impl SharedJournal {
-    /// Tells whether a requested deletion is unfinished.
     pub(crate) fn is_to_delete(&self) -> bool {
         // Acquire: pairs with the release of `SegmentPreparer::delete_before`.
         self.delete_before.load(Ordering::Acquire) > self.first_sequence.load(Ordering::Acquire)

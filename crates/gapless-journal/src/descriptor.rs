@@ -125,9 +125,7 @@ pub struct FixedHeader {
 pub enum FixedFault {
     /// The first bytes are not [`MAGIC`].
     Magic,
-    /// The checksum does not match.
     Checksum,
-    /// Unknown layout version.
     Version(u32),
     /// A length or an offset that no writer writes.
     Lengths,

@@ -125,7 +125,6 @@ fn holder(mut file: File) -> String {
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
     pub(crate) path: PathBuf,
-    /// Set once it has its final name.
     pub(crate) has_final_name: bool,
     pub(crate) file_length: u64,
     pub(crate) header: FixedHeader,

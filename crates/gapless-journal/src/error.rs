@@ -77,12 +77,7 @@ pub enum JournalError {
         "no space for the next {needed_bytes} bytes of the journal at {path}: {source}; free some space, lower the retention \
          or the segment length, then start again"
     )]
-    NoSpace {
-        path: PathBuf,
-        /// Requested space.
-        needed_bytes: u64,
-        source: io::Error,
-    },
+    NoSpace { path: PathBuf, needed_bytes: u64, source: io::Error },
     /// The file system is read-only.
     #[error("cannot {action} {path}: the file system is read-only; mount it writable or choose another directory")]
     ReadOnly { action: &'static str, path: PathBuf },
@@ -108,12 +103,7 @@ pub enum JournalError {
     #[error(
         "{segment} has layout version {found}, this program knows {expected}; read it with the program that wrote it"
     )]
-    Version {
-        segment: PathBuf,
-        /// Version of this program.
-        expected: u32,
-        found: u32,
-    },
+    Version { segment: PathBuf, expected: u32, found: u32 },
     /// The header page fails its checks.
     #[error(
         "the header of {segment} is damaged at byte {position}: {reason}; put the same segment back from a copy of this directory (a member of a cluster: `gapless cluster add --replace` instead)"
@@ -130,7 +120,6 @@ pub enum JournalError {
     )]
     MarkSlotDamaged {
         segment: PathBuf,
-        /// Position of the slot.
         position: u64,
         /// Sequence in the other slot.
         mark_sequence: u64,
@@ -141,7 +130,6 @@ pub enum JournalError {
         segment: PathBuf,
         /// Stream given by the caller, or that of the other segments.
         expected: u128,
-        /// Stream of the segment.
         found: u128,
     },
     /// The segment belongs to another incarnation of the stream.
@@ -152,7 +140,6 @@ pub enum JournalError {
         segment: PathBuf,
         /// Incarnation of the segments before it.
         expected: u64,
-        /// Incarnation of the segment.
         found: u64,
     },
     /// A segment's name and its header disagree.
@@ -172,14 +159,7 @@ pub enum JournalError {
     #[error(
         "sequences {missing_from}..={missing_to} are missing between {before} and {after}; put the missing segments back (a member of a cluster: `gapless cluster add --replace` instead)"
     )]
-    Gap {
-        /// Segment before the gap.
-        before: PathBuf,
-        /// Segment after the gap.
-        after: PathBuf,
-        missing_from: u64,
-        missing_to: u64,
-    },
+    Gap { before: PathBuf, after: PathBuf, missing_from: u64, missing_to: u64 },
     /// The newest segment is sealed, so there was one after it.
     #[error(
         "the segment behind {segment} is missing or damaged: it begins with sequence {sequence}; put it back from a copy of this directory (a member of a cluster: `gapless cluster add --replace` instead)"
@@ -196,9 +176,7 @@ pub enum JournalError {
     )]
     Corrupt {
         segment: PathBuf,
-        /// Position of the bad frame.
         position: u64,
-        /// Expected sequence.
         sequence: u64,
         reason: FrameFault,
         /// Mark that covers it.
@@ -211,9 +189,7 @@ pub enum JournalError {
         "{before} and {after} do not come from one history: the frame of sequence {sequence} is of {before_ns} ns in the first, of {after_ns} ns by the header of the second; one of them was exchanged, put back the one that belongs here"
     )]
     OtherTimes {
-        /// Segment with the frame.
         before: PathBuf,
-        /// Segment after it.
         after: PathBuf,
         /// Last sequence of the first segment.
         sequence: u64,
@@ -228,7 +204,6 @@ pub enum JournalError {
     )]
     OtherHistory {
         file: PathBuf,
-        /// Last sequence of the file.
         sequence: u64,
         /// The journal, or its segment that contradicts the file.
         journal: PathBuf,
@@ -241,9 +216,7 @@ pub enum JournalError {
     UnlinkedDamaged {
         /// Directory of the file system; the file has no path.
         directory: PathBuf,
-        /// Position of the bad frame.
         position: u64,
-        /// Expected sequence.
         sequence: u64,
         reason: FrameFault,
     },
@@ -260,7 +233,6 @@ pub enum JournalError {
         history: PathBuf,
         /// Stream and incarnation in the history file.
         history_says: String,
-        /// Oldest segment.
         segment: PathBuf,
         /// Stream and incarnation of that segment.
         segment_says: String,
@@ -269,17 +241,7 @@ pub enum JournalError {
     #[error(
         "sequences {first}..={last} are archived at {path}, which cannot be used: {reason}; mount the archive, or put that file back ({stub} stands for it)"
     )]
-    ArchiveUnusable {
-        /// Path in the archive.
-        path: PathBuf,
-        /// Stub in the journal's folder.
-        stub: PathBuf,
-        /// First sequence in it.
-        first: u64,
-        /// Last sequence in it.
-        last: u64,
-        reason: String,
-    },
+    ArchiveUnusable { path: PathBuf, stub: PathBuf, first: u64, last: u64, reason: String },
     /// The oldest segment is missing.
     #[error(
         "sequences {missing_from}..={missing_to} are missing before {oldest}: {path} says that they were not deleted; put the missing segments back"
@@ -287,7 +249,6 @@ pub enum JournalError {
     OldestMissing {
         /// Oldest existing segment.
         oldest: PathBuf,
-        /// The history file.
         path: PathBuf,
         missing_from: u64,
         missing_to: u64,
@@ -299,7 +260,6 @@ pub enum JournalError {
     NewestMissing {
         /// Newest existing segment.
         newest: PathBuf,
-        /// The history file.
         path: PathBuf,
         /// First sequence of the missing segment.
         sequence: u64,
@@ -310,7 +270,6 @@ pub enum JournalError {
     )]
     SegmentsGone {
         directory: PathBuf,
-        /// The history file.
         path: PathBuf,
         /// Lowest sequence that must exist.
         first: u64,
@@ -319,21 +278,13 @@ pub enum JournalError {
     },
     /// A restore was interrupted.
     #[error("{path} says that `gapless journal restore` was interrupted here; run it again")]
-    RestoreUnfinished {
-        /// The history file.
-        path: PathBuf,
-    },
+    RestoreUnfinished { path: PathBuf },
     /// A batch does not continue the sequence.
     #[error("a batch must begin with sequence {expected}, this one begins with {found}")]
     BatchSequence { expected: u64, found: u64 },
     /// A batch does not consist of whole frames.
     #[error("a batch of {batch_bytes} bytes is malformed at byte {offset}: {reason}")]
-    BatchMalformed {
-        batch_bytes: usize,
-        /// Offset in the batch.
-        offset: usize,
-        reason: String,
-    },
+    BatchMalformed { batch_bytes: usize, offset: usize, reason: String },
     /// The frame of a consensus record exceeds the stream's limit.
     #[error("a record makes a frame of {length_bytes} bytes, the stream's limit is {limit_bytes}")]
     RecordTooLong {
@@ -353,11 +304,7 @@ pub enum JournalError {
     },
     /// A truncation would remove released frames, which others have acted on.
     #[error("truncation after sequence {sequence} would cut released frames: {released} is released")]
-    TruncatesReleased {
-        sequence: u64,
-        /// Last released sequence.
-        released: u64,
-    },
+    TruncatesReleased { sequence: u64, released: u64 },
     /// The sequence is not, or no longer, in this journal.
     #[error("sequence {sequence} is not in the journal {directory}, which holds {first}..={last}")]
     NotHeld { directory: PathBuf, sequence: u64, first: u64, last: u64 },
@@ -369,7 +316,6 @@ pub enum JournalError {
         segment: PathBuf,
         /// Position of the reader.
         position: u64,
-        /// Current end of the journal.
         end: u64,
     },
     /// A file of this running writer was removed, exchanged, shortened or overwritten by another process. Detected by a

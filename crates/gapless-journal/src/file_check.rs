@@ -28,7 +28,6 @@ const KNOWN_LENGTH_MAX: u64 = 64 << 10;
 /// Frames that were journaled at the last check.
 #[derive(Clone, Debug)]
 pub(crate) struct KnownFrames {
-    /// Segment of the frames.
     file: Arc<File>,
     from: u64,
     to: u64,

@@ -47,7 +47,6 @@ const SLOT_LENGTH: usize = 128;
 const SLOT_OFFSETS: [u64; 2] = [0, 2048];
 const CRC_OFFSET: usize = 124;
 
-/// Contents of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct History {
     pub(crate) stream_id: u128,

@@ -25,12 +25,10 @@ pub(crate) struct Mapping {
 }
 
 impl Mapping {
-    /// Maps the first `length` bytes for reading and writing.
     pub(crate) fn read_write(file: &File, length: usize) -> io::Result<Self> {
         Ok(Self { raw: MmapOptions::new().len(length).map_raw(file)?, length, writable: true })
     }
 
-    /// Maps the first `length` bytes for reading.
     pub(crate) fn read_only(file: &File, length: usize) -> io::Result<Self> {
         Ok(Self { raw: MmapOptions::new().len(length).map_raw_read_only(file)?, length, writable: false })
     }
@@ -50,7 +48,6 @@ impl Mapping {
         unsafe { std::slice::from_raw_parts(self.raw.as_ptr().add(offset).cast::<AtomicU64>(), count) }
     }
 
-    /// Returns the words of the mark at `offset`.
     #[inline]
     pub(crate) fn mark(&self, offset: usize) -> &[AtomicU64] {
         self.words(offset, MARK_WORDS)

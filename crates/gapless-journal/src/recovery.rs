@@ -40,7 +40,6 @@ pub(crate) struct Recovered {
     pub(crate) last_sequence: u64,
 }
 
-/// Opens the journal of a directory.
 pub(crate) fn open(options: JournalOptions) -> Result<(Recovered, RecoveryReport), JournalError> {
     let directory = &options.directory;
     private_folder::create(directory).map_err(|error| JournalError::io("create", directory, error))?;
@@ -120,7 +119,6 @@ fn create(
     Ok((Recovered { shared: Arc::new(shared), active, position, last_sequence }, report))
 }
 
-/// Recovers an existing journal.
 fn recover(
     options: JournalOptions,
     lock: DirectoryLock,

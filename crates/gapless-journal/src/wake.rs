@@ -40,7 +40,6 @@ impl Default for Wake {
 }
 
 impl Wake {
-    /// Signals new work.
     pub(crate) fn signal(&self) {
         // AcqRel: pairs with the swap in `wait`. This fence and its counterpart there order each side's store before
         // its load, so Relaxed is enough for the flag: either this load sees the parked helper, or the helper's swap
@@ -54,7 +53,6 @@ impl Wake {
         }
     }
 
-    /// Signals the end.
     pub(crate) fn end(&self) {
         self.is_ended.store(true, Ordering::SeqCst);
         self.signal();

@@ -6,7 +6,6 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Buffer of one file.
 #[derive(Debug)]
 pub(crate) struct WriteBuffer {
     bytes: Box<[u8]>,

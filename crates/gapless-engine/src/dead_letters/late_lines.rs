@@ -7,7 +7,6 @@ use std::io::Write;
 use std::path::Path;
 
 const BYTES_MAX: usize = 1 << 20;
-/// Pause between two attempts.
 const RETRY_NS: u64 = 1_000_000_000;
 
 /// Queue of unwritten lines, bounded by [`BYTES_MAX`].

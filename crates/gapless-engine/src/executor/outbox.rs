@@ -185,7 +185,6 @@ impl Outbox {
         self.requests.extend(requests);
     }
 
-    /// Handles a message from the sequencer.
     #[cold]
     pub(super) fn handle_request(&mut self, fold: &mut Fold, message: ResponderMessage) {
         match message {

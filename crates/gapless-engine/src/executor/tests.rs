@@ -65,7 +65,6 @@ impl Service for Keeper {
     }
 }
 
-/// Journal that needs no sync before a snapshot.
 struct Synced;
 
 impl SnapshotJournal for Synced {
@@ -166,7 +165,6 @@ impl World {
         self.releaser.release(window.appended(), window.appended_sequence());
     }
 
-    /// Appends and releases `count` commands.
     fn send(&mut self, count: usize, payload: &[u8]) {
         for _ in 0..count {
             self.append_command(SCHEMA, Fragment::WHOLE, payload);
@@ -212,7 +210,6 @@ impl World {
         numbers
     }
 
-    /// Returns one of the service's counters.
     fn count(&self, label: &str) -> u64 {
         let values = self.counters.values();
         values.iter().find(|(found, _)| found.strip_prefix("service.") == Some(label)).unwrap().1

@@ -6,11 +6,11 @@ use crate::erased_service::ErasedService;
 /// Calls that are checked. The state is encoded before each of them, and again after a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckRefusals {
-    /// None.
+    /// Checks no call.
     Never,
     /// A share that falls with the size of a snapshot: each call up to 4 KiB, above that one call per 4 KiB.
     Sometimes,
-    /// All.
+    /// Checks every call.
     Always,
 }
 
@@ -24,7 +24,6 @@ impl Default for CheckRefusals {
 /// Average number of bytes to encode per call.
 const BYTES_PER_CALL: usize = 4096;
 
-/// State before a call.
 #[derive(Default)]
 pub(super) struct StateBefore {
     state: Vec<u8>,

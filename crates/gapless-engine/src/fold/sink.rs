@@ -12,9 +12,7 @@ pub trait Sink {
     fn opened(&mut self, session: &mut SessionEntry);
     /// A session has a new notice, the last of its list.
     fn notice(&mut self, session: &SessionEntry);
-    /// A timer is set.
     fn set_timer(&mut self, timer: u64, deadline_ns: u64);
-    /// A timer is cancelled.
     fn cancel_timer(&mut self, timer: u64, deadline_ns: u64);
     /// No handler took a command.
     fn dead_letter(&mut self, letter: DeadLetter);

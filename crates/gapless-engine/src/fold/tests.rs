@@ -14,7 +14,6 @@ const SESSION: u64 = 1;
 const PAIR: u32 = 3 << 16 | 9;
 const TIME_NS: u64 = 1_000;
 
-/// A message of two bytes.
 struct Pair;
 
 impl MessageSchema for Pair {
@@ -135,7 +134,6 @@ impl Sink for Told {
     }
 }
 
-/// A fold, and the header of its next frame.
 struct World {
     fold: Fold,
     session_seq: u64,

@@ -17,7 +17,6 @@ impl Fold {
         Self::of(service, Policy::default())
     }
 
-    /// Runs between two batches of frames.
     #[inline]
     pub(crate) fn between_batches(&mut self) -> Result<(), EngineError> {
         if !self.applies_transactions {

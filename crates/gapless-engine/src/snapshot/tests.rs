@@ -124,7 +124,6 @@ fn changed(bytes: &[u8], at: usize, to: &[u8]) -> Vec<u8> {
     with_sum(&body)
 }
 
-/// Restores a fold from the bytes of a snapshot.
 fn restored_of(bytes: &[u8], identity: StreamIdentity) -> Result<Fold, EngineError> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a");

@@ -197,7 +197,6 @@ pub(crate) trait ErasedStateService: Send {
         context: &mut Context<'_>,
     ) -> Result<(), Refused>;
 
-    /// As [`StateService::on_timer`].
     fn on_timer(&self, timer: u64, store: &mut Transaction<'_>, context: &mut Context<'_>) -> Result<(), Reject>;
 }
 

@@ -29,7 +29,6 @@ use std::cell::RefCell;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Location of the state.
 enum StateLocation {
     /// Here, as it is after the last frame. In a cell because writing a snapshot marks the written objects.
     Current(RefCell<Box<ReplicatedState>>),
@@ -61,7 +60,6 @@ struct StateCounters {
     rebuilt: Counter,
 }
 
-/// Counters of the state, for other threads.
 pub(crate) struct StateViews {
     pub hash: CounterView,
     #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "nothing is cut without a cluster"))]

@@ -118,7 +118,6 @@ pub(super) fn begin(out: &mut Vec<u8>, operation: u8, collection: u16) {
     Head::new(operation, collection).append_to(out);
 }
 
-/// Appends an object.
 #[inline]
 pub(super) fn put_object(out: &mut Vec<u8>, version: u16, bytes: &[u8]) {
     put_varint(out, u64::from(version));

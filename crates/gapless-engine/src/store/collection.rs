@@ -57,6 +57,5 @@ pub(super) trait Collection: Any + Send {
     fn write_frozen(&mut self, tracker: &mut Tracker, out: &mut Vec<u8>, length_max: usize) -> bool;
     /// Ends a snapshot, complete or cancelled.
     fn thaw(&mut self);
-    /// Removes everything.
     fn clear(&mut self);
 }

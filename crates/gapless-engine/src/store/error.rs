@@ -25,11 +25,7 @@ pub enum StoreError {
     },
     /// Reading or writing a snapshot failed.
     #[error("{action}: {source}")]
-    System {
-        /// Attempted operation.
-        action: &'static str,
-        source: std::io::Error,
-    },
+    System { action: &'static str, source: std::io::Error },
     /// An object cannot be encoded.
     #[error("collection {collection}, key {key}: {source}; the transaction was rolled back")]
     Object { collection: String, key: String, source: ObjectError },

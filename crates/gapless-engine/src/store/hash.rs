@@ -18,7 +18,6 @@ const fn fold(left: u64, right: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// Mixes one number well.
 #[inline(always)]
 pub(super) const fn mix(value: u64) -> u64 {
     fold(value ^ FIRST, value.wrapping_add(SECOND) | 1)
@@ -45,7 +44,6 @@ fn padded(tail: &[u8]) -> [u8; CHUNK] {
     chunk
 }
 
-/// Hashes an object's encoding.
 #[inline]
 pub(crate) fn content_hash(bytes: &[u8]) -> u64 {
     let mut hash = mix(bytes.len() as u64);

@@ -21,7 +21,6 @@ use super::error::StoreError;
 use gapless_wire::checksum::crc32c;
 use std::io::{Read, Write};
 
-/// First bytes of a snapshot.
 pub(crate) const MAGIC: [u8; 8] = *b"GAPSTORE";
 const VERSION: u16 = 1;
 const PIECE_HEAD: usize = 13;
@@ -248,7 +247,6 @@ impl Store {
     }
 }
 
-/// Expected contents at the end.
 struct Expected {
     hash: u64,
     objects: u64,

@@ -18,9 +18,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Role of the process that is stopped.
 const SERVICE: &str = "a_client_of_a_stopped_service_is_told::service";
-/// Role of the process whose service fails.
 const FAILING: &str = "a_client_of_a_stopped_service_is_told::failing";
 const ECHO: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 

@@ -16,7 +16,6 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Role of the processes that are killed.
 const REPLICA: &str = "a_killed_replica_loses_no_reply::replica";
 
 pub fn run_as_replica_if_requested() {

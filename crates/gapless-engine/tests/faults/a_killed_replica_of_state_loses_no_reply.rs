@@ -21,7 +21,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Role of the processes that are killed.
 const REPLICA: &str = "a_killed_replica_of_state_loses_no_reply::replica";
 
 pub fn run_as_replica_if_requested() {
@@ -42,7 +41,6 @@ pub fn module() -> Module {
 }
 
 gapless_engine::store_object! {
-    /// A received number.
     struct Entry = 1, version 1 {
         times: u32,
         has_fired: bool,
@@ -51,7 +49,6 @@ gapless_engine::store_object! {
 }
 
 gapless_engine::store_object! {
-    /// Totals over all numbers.
     struct Totals = 2, version 1 {
         drawn: u64,
     }
@@ -125,13 +122,10 @@ struct Numbers {
     session: SessionKey,
     owner: u64,
     begun: u64,
-    /// Refused numbers, to be sent again.
     refused: VecDeque<u64>,
     /// Sent numbers by their number in the session.
     sent: BTreeMap<u64, u64>,
-    /// First replies; `None` for a refusal.
     answers: BTreeMap<u64, Option<u64>>,
-    /// Random number drawn by each number's handler.
     drawn: BTreeMap<u64, u64>,
     again: u64,
 }

@@ -14,7 +14,6 @@ use gapless_testkit::scenarios::Module;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Member with slow handlers.
 const SLOW: usize = 2;
 /// Environment variable that makes handlers slow.
 const IS_SLOW: &str = "GAPLESS_TEST_IS_SLOW";
@@ -26,10 +25,8 @@ const PAUSE: Duration = Duration::from_millis(15);
 const LONG: u32 = 300;
 const LONG_PAUSE: Duration = Duration::from_millis(1_500);
 const ELECTION: &str = "[election]\ntimeout = \"600 ms\"\n";
-/// Commands in each part of the test.
 const COMMANDS: u64 = 120;
 
-/// Role of the members' processes.
 const REPLICA: &str = "a_slow_service_holds_up_nobody::replica";
 
 pub fn run_as_replica_if_requested() {
@@ -54,7 +51,6 @@ fn take_long(number: u64) {
     }
 }
 
-/// Keeps numbers.
 #[derive(Default)]
 struct Slow(Vec<u64>);
 
@@ -79,7 +75,6 @@ impl Service for Slow {
 }
 
 gapless_engine::store_object! {
-    /// A received number.
     struct Number = 1, version 1 {
         number: u64,
     }

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Sends its session a notice with a counter, in as many bytes as requested, and replies with the counter.
 const TELL: u32 = 1 << 16 | 1;
-/// Always refused.
 const REFUSE: u32 = 1 << 16 | 2;
 
 #[derive(Default)]

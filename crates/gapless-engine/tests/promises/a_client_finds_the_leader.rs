@@ -21,7 +21,6 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
-/// Keeps numbers; replies with their count.
 #[derive(Default)]
 struct Heard {
     numbers: Vec<u64>,

@@ -11,7 +11,6 @@ use std::time::Duration;
 
 const WAIT: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
-/// Handles a command once the gate is open.
 struct Gate(Arc<Mutex<()>>);
 
 impl Service for Gate {

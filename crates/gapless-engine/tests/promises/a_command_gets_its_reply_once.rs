@@ -10,7 +10,6 @@ use gapless_schema::Encoding;
 use gapless_transport::Tier;
 use std::time::{Duration, Instant};
 
-/// Adds numbers; replies with the sum.
 #[derive(Default)]
 struct Adder {
     sum: u64,

@@ -51,7 +51,6 @@ fn last_sequence(place: &Path) -> u64 {
     JournalReader::open(StreamLayout::new(place).journal()).unwrap().last_sequence().unwrap()
 }
 
-/// Appends a frame to the journal of a stopped service.
 fn append(place: &Path, kind: Kind, fragment: Fragment, payload: &[u8]) {
     let journal = StreamLayout::new(place).journal();
     let stream_id = JournalReader::open(&journal).unwrap().stream_id();
@@ -286,7 +285,6 @@ fn verify_state(host: &ServiceHost, place: &Path) -> Vec<u8> {
 
 #[test]
 fn fixed_handler_needs_the_file() {
-    /// Service that takes every command, without a panic.
     #[derive(Default)]
     struct Mended;
     impl gapless_engine::Service for Mended {

@@ -54,7 +54,6 @@ fn started() -> (Cluster, Vec<Arc<AtomicBool>>) {
     (cluster, planted)
 }
 
-/// Returns the newest sequence that the leader has compared.
 fn compared(cluster: &Cluster) -> Option<u64> {
     let status = cluster.of(cluster.leader()).member().status()?;
     status.compared_sequence

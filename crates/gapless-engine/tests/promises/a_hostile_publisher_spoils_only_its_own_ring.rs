@@ -64,7 +64,6 @@ impl Hostile {
         Self { socket, ring: RingWriter::open(commands).unwrap(), wake_service }
     }
 
-    /// Puts bytes into the ring as a frame of `length` bytes.
     fn put(&mut self, length: usize, write: impl FnOnce(&mut [u8])) {
         let claim = self.ring.claim(length).unwrap();
         claim.fill(0);
@@ -92,7 +91,6 @@ impl Hostile {
         rustix::io::write(&self.wake_service, &1u64.to_ne_bytes()).unwrap();
     }
 
-    /// Waits until the service has dropped this ring.
     fn assert_dropped(&self, what: &str) {
         let deadline = Instant::now() + PATIENCE;
         while !self.ring.is_reader_closed() {

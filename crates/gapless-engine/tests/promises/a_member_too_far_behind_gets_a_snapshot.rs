@@ -207,7 +207,6 @@ fn damaged_snapshot_is_refetched() {
 #[cfg(debug_assertions)]
 const VICTIM_FILE: &str = "GAPLESS_TEST_VICTIM";
 
-/// Runs the process to be killed, if started as one.
 #[cfg(debug_assertions)]
 #[test]
 fn victim() {

@@ -41,7 +41,6 @@ impl<const LAST: u32> Service for Sum<LAST> {
     }
 }
 
-/// Returns sum, version and sequence of each reply, in order.
 fn replies(caller: &Caller) -> Vec<[u64; 3]> {
     let words = |bytes: &Vec<u8>| [0, 8, 16].map(|at| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()));
     caller.replies.values().map(words).collect()

@@ -30,7 +30,6 @@ fn reader(directory: &Path) -> StreamNode<SharedMemoryLink> {
     StreamNode::new(link, StreamNodeOptions::reading(Start::First))
 }
 
-/// Returns the states reported by `polls` polls.
 fn states(node: &mut StreamNode<SharedMemoryLink>, polls: u32) -> Vec<NodeState> {
     let mut states = Vec::new();
     for _ in 0..polls {

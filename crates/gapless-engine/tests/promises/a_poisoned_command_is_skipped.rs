@@ -18,7 +18,6 @@ const NUMBER: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encodin
 const COMMANDS: u64 = 60;
 const POISON: u64 = 30;
 
-/// Panics at one number.
 #[derive(Default)]
 struct Sum(u64);
 
@@ -43,7 +42,6 @@ impl Service for Sum {
     }
 }
 
-/// Returns the sequence at which a member has stopped.
 fn poisoned(error: &EngineError) -> u64 {
     let text = error.to_string();
     let behind = text.split_once("panicked at sequence ").unwrap_or_else(|| panic!("{text}")).1;

@@ -13,7 +13,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Adds even numbers and refuses odd ones: `CHECKED` refuses before it adds, `LATE` afterwards.
 const CHECKED: u32 = 1 << 16 | 1;
 const LATE: u32 = 1 << 16 | 2;
-/// Sets a timer that refuses late.
 const TIMER: u32 = 1 << 16 | 3;
 
 struct Sum {

@@ -36,7 +36,6 @@ const REFUSE: u8 = 1;
 const PANIC: u8 = 2;
 /// Sets a timer in 20 ms, and a second one with the number plus 1,000,000, which it cancels again.
 const TIMER: u8 = 3;
-/// Sends a notice to the caller.
 const NOTIFY: u8 = 4;
 /// Replies with the number of entries, of fired ones, and the sum of all random numbers.
 const ASK: u8 = 5;
@@ -44,7 +43,6 @@ const ASK: u8 = 5;
 const FLOOD: u8 = 6;
 
 gapless_engine::store_object! {
-    /// A kept number with a random one.
     struct Entry = 1, version 1 {
         drawn: u64,
         has_fired: bool,
@@ -142,12 +140,10 @@ fn refusal(outcome: Result<OwnedReply, ClientError>) -> (RefusalCode, u64, Strin
     }
 }
 
-/// Returns the number of the last sent command.
 fn last_number(client: &Client, key: SessionKey) -> u64 {
     client.next_session_seq(key).unwrap() - 1
 }
 
-/// Returns the repeated reply to an answered command.
 fn repeated(client: &mut Client, key: SessionKey, number: u64) -> Vec<u8> {
     client.repeat(key, number).unwrap();
     let mut found = None;
@@ -165,7 +161,6 @@ fn repeated(client: &mut Client, key: SessionKey, number: u64) -> Vec<u8> {
     })
 }
 
-/// Returns the next notice.
 fn noticed(client: &mut Client) -> Vec<u8> {
     let mut found = None;
     until_some("a notice comes", || {
@@ -218,7 +213,6 @@ fn check_command_promises(host: &ServiceHost, client: &mut Client, runs: &Atomic
     assert!(host.failure().is_none());
 }
 
-/// Returns options of a small host like [`options`].
 fn in_directory(directory: &Path, tier: Tier) -> ServiceHostOptions {
     ServiceHostOptions { tier, ..options(directory) }
 }
@@ -444,7 +438,6 @@ fn other_service_kind_is_refused() {
     }
 }
 
-/// An event-sourced service without a state.
 struct Forgetful;
 
 impl gapless_engine::Service for Forgetful {

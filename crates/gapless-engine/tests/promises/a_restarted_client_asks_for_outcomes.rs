@@ -68,7 +68,6 @@ fn outcome(client: &mut Client, key: SessionKey, number: u64) -> Outcome {
     client.outcome(key, number, PATIENCE).unwrap()
 }
 
-/// Returns the sum in the reply.
 #[track_caller]
 fn sum(outcome: &Outcome) -> u64 {
     match outcome {
@@ -77,7 +76,6 @@ fn sum(outcome: &Outcome) -> u64 {
     }
 }
 
-/// Takes `count` notices and acknowledges them.
 fn take_notices(client: &mut Client, key: SessionKey, count: u64) {
     let (mut notices, deadline) = (0, Instant::now() + PATIENCE);
     while notices < count || client.in_flight(key) > 0 {

@@ -19,7 +19,6 @@ const SUM: u32 = 1 << 16 | 2;
 const NUMBERS: u64 = 2_000;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Publishes the sum of all numbers so far.
 #[derive(Default)]
 struct Adder(u64);
 

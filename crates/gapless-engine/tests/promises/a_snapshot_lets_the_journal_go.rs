@@ -15,7 +15,6 @@ use std::path::PathBuf;
 
 const NUMBER: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
-/// Counts commands.
 #[derive(Default)]
 struct Count(u64);
 

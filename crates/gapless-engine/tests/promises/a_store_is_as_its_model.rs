@@ -20,7 +20,6 @@ gapless_engine::store_object! {
     }
 }
 
-/// An object of any length.
 #[derive(Clone, Debug, PartialEq)]
 struct Text(Vec<u8>);
 

@@ -10,7 +10,6 @@ use gapless_engine::{Context, EngineError, Handlers, Reject, Service, ServiceHos
 use gapless_transport::token::random_token;
 use std::time::Duration;
 
-/// Sets timers by their numbers and delays.
 const SET: u32 = 1 << 16 | 1;
 /// Replies with all fired timers: numbers and times.
 const ASK: u32 = 1 << 16 | 2;
@@ -19,10 +18,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 const MICROSECOND_NS: u64 = 1_000;
 /// Sets timer 8 in a second.
 const CHAINED: u64 = 7;
-/// Panics.
 const FAILS: u64 = 13;
 
-/// Fired timers with their times.
 #[derive(Default)]
 struct Log(Vec<[u64; 2]>);
 

@@ -119,7 +119,6 @@ impl Member {
     }
 }
 
-/// Returns the session's next number, once its open is answered.
 fn opened(client: &mut Client, session: SessionKey) -> Option<u64> {
     let mut is_opened = false;
     client

@@ -23,7 +23,6 @@ use std::time::{Duration, Instant};
 
 const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
-/// Sums numbers; replies with the sum and the received bytes.
 #[derive(Default)]
 struct Sum(u64);
 

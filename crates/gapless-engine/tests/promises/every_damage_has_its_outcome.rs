@@ -31,16 +31,13 @@ use std::time::{Duration, Instant};
 const MESSAGE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 const TOKEN: u128 = 0xda4a;
 const SEGMENT_LENGTH: u64 = 64 << 10;
-/// Interval of states and snapshots.
 const INTERVAL_FRAMES: u64 = 900;
 /// Messages up to the first state, to the second, to a copy of the directory, and to the damage. More than half of the
 /// newest segment is used by then, so that the next one is being prepared.
 const COUNTS: [u64; 4] = [INTERVAL_FRAMES, INTERVAL_FRAMES, 855, 25];
-/// Segments that these messages take.
 const SEGMENTS: usize = 8;
 /// Position in the payload of an early frame of a segment, with other frames after it.
 const IN_FRAMES: u64 = d::frames_offset(SEGMENT_LENGTH) + 5 * 168 + 70;
-/// Damages tried in parallel.
 const SIDE_BY_SIDE: usize = 6;
 /// Owner of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,7 +46,6 @@ enum Subject {
     ServiceHost,
 }
 
-/// A kind of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     OldestSegment,
@@ -96,7 +92,6 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Outcome of a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     /// Refused with a reason; no file was changed.
@@ -292,7 +287,6 @@ fn meanings(directory: &Path) -> Vec<NameMeaning> {
     files(directory).into_iter().filter_map(meaning).collect()
 }
 
-/// Returns the kind of each file of a directory. Panics at an unexpected file.
 fn kinds(subject: Subject, directory: &Path) -> BTreeMap<Kind, PathBuf> {
     let layout = StreamLayout::new(directory);
     let relative = |path: PathBuf| path.strip_prefix(directory).unwrap().to_owned();

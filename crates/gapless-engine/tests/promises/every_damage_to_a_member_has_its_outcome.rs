@@ -52,7 +52,6 @@ const ENDS_NS: u64 = 5_000_000_000;
 /// Frames to compare when it has caught up.
 const COMPARED_FRAMES: u64 = 300;
 
-/// A kind of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Instance,
@@ -111,7 +110,6 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Outcome of a damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     /// The start fails with an error that names a path in the directory; the journal is unchanged.
@@ -164,7 +162,6 @@ impl Service for Count {
     }
 }
 
-/// Returns the settings of one member.
 fn config(tier: &str, at: usize, incarnation: u64, members: &str, directory: &Path, journal: &str) -> ClusterConfig {
     let timeout = if at == DAMAGED && incarnation == 1 { "10 s" } else { "100 ms" };
     let text = format!(
@@ -285,7 +282,6 @@ impl Cluster {
         (has_all && !own.consensus.is_behind).then_some(())
     }
 
-    /// Sends `count` commands; returns when all are answered.
     fn send(&mut self, count: u64) {
         let leader = self.until("a leader", Self::leader);
         let mut client = self.get(leader).stream().client(ClientOptions::default()).unwrap();
@@ -314,7 +310,6 @@ impl Cluster {
         }
     }
 
-    /// Returns a member's last frames.
     fn last_frames(&self, at: usize, last: u64) -> Vec<u8> {
         let mut reader = self.get(at).stream().reader(last.saturating_sub(COMPARED_FRAMES).max(1));
         let (mut bytes, begun) = (Vec::new(), Instant::now());
@@ -402,7 +397,6 @@ fn all_content(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     files(directory).into_iter().filter(|file| !is_lock(file)).map(read).collect()
 }
 
-/// Returns the kind of each file of a directory. Panics at an unexpected file.
 fn kinds(directory: &Path, old: &Path) -> BTreeMap<Kind, PathBuf> {
     let layout = StreamLayout::new(directory);
     let relative = |path: &Path| path.strip_prefix(directory).unwrap().to_owned();

@@ -32,7 +32,6 @@ const SEGMENT_LENGTH: u64 = 64 << 10;
 /// Position in the payload of an early frame of a segment, with other frames after it.
 const IN_FRAMES: u64 = d::frames_offset(SEGMENT_LENGTH) + 5 * 1_080;
 
-/// A kind of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Origin,
@@ -66,7 +65,6 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Outcome of a damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     /// The start fails with an error that names a path in the directory, or the foreign stream.
@@ -142,7 +140,6 @@ fn segments(directory: &Path) -> Vec<PathBuf> {
     files(directory).into_iter().filter(is_segment).collect()
 }
 
-/// Returns the kind of each file of a directory. Panics at an unexpected file.
 fn kinds(directory: &Path) -> BTreeMap<Kind, PathBuf> {
     let layout = StreamLayout::new(directory);
     let mut kinds = BTreeMap::new();

@@ -40,7 +40,6 @@ fn bytes(numbers: &[u64]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-/// All drawn numbers.
 #[derive(Default)]
 struct Drawn(Vec<u64>);
 

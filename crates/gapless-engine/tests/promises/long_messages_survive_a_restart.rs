@@ -10,7 +10,6 @@ use gapless_engine::ServiceHostOptions;
 use gapless_transport::Tier;
 use std::time::{Duration, Instant};
 
-/// Returns the repeated reply to command `number`.
 fn repeated(client: &mut Client, key: gapless_client::SessionKey, number: u64) -> Vec<u8> {
     client.repeat(key, number).unwrap();
     let deadline = Instant::now() + PATIENCE;

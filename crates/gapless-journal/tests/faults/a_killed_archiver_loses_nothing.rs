@@ -18,7 +18,6 @@ pub fn module() -> Module {
     if cfg!(debug_assertions) { module.scenario("kills_at_every_point", kills_at_every_point) } else { module }
 }
 
-/// First argument of the process to be killed.
 const ARCHIVER: &str = "a_killed_archiver_loses_nothing::archiver";
 
 /// Runs as the archiver, until killed, if the arguments say so; does not return then.

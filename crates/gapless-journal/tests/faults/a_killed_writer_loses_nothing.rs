@@ -47,7 +47,6 @@ pub fn module() -> Module {
     }
 }
 
-/// First argument of the process to be killed.
 const WRITER: &str = "a_killed_writer_loses_nothing::writer";
 
 /// Runs as the writer, until killed, if the arguments say so; does not return then.

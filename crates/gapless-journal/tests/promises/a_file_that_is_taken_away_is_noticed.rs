@@ -66,11 +66,8 @@ fn truncate_last_frame_and_extend(path: &Path) {
     file.set_len(length).unwrap();
 }
 
-/// Path of a file in a directory.
 type Place = fn(&Path) -> PathBuf;
-/// Manipulation of a file.
 type Change = fn(&Path);
-/// Check of the reported loss.
 type Expected = fn(FileLoss) -> bool;
 
 const GONE: Expected = |loss| loss == FileLoss::Gone;

@@ -14,7 +14,6 @@ fn append(journal: &mut Journal, length: usize) {
     journal.commit().unwrap();
 }
 
-/// Reads up to `last`.
 fn read(replay: &mut Replay, last: u64) {
     while replay.next_sequence() <= last {
         let due = replay.next_sequence();

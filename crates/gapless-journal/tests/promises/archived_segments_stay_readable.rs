@@ -15,7 +15,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const FORMS: [ArchiveForm; 2] = [ArchiveForm::Plain, ArchiveForm::Lz4];
 
-/// Returns options for the boot of this machine.
 fn here(directory: &Path) -> JournalOptions {
     JournalOptions { environment: Environment::default(), ..options(directory) }
 }
@@ -143,7 +142,6 @@ fn damaged_archive_is_an_error() {
     }
 }
 
-/// Counts the frames up to the first error.
 fn count(mut replay: Replay) -> u64 {
     std::iter::from_fn(|| replay.next_frame().ok().flatten().map(|_| ())).count() as u64
 }

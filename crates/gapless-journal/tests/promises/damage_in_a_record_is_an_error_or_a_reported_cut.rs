@@ -11,7 +11,6 @@ use gapless_journal::{Journal, JournalError, MarkName, Record, inspect};
 use gapless_testkit::random::{printed_seed, rounds};
 use proptest::prelude::*;
 
-/// Writes five frames, a record, five frames, and two records.
 fn journal(directory: &Path, commits: bool) -> (PathBuf, Vec<Record>) {
     let (mut journal, _) = Journal::open(options(directory)).unwrap();
     append(&mut journal, 5, 5, 0);

@@ -33,7 +33,6 @@ fn problems(directory: &Path, boot_number: u128, points: &[FilePoint]) -> (Verdi
     (report.verdict(), report.problems)
 }
 
-/// Returns every file of a directory with its bytes.
 fn content(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files: Vec<_> = std::fs::read_dir(directory)
         .unwrap()

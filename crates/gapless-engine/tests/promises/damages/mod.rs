@@ -11,10 +11,8 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use gapless_testkit::wait::PATIENCE;
 
-/// The guide with the table.
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guides/damaged-directories.md");
 
-/// Damage to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Damage {
     Remove,
@@ -134,7 +132,6 @@ pub(crate) fn other_boot(journal: &Path) {
     }
 }
 
-/// Returns the rows of the guide's table under a heading.
 fn guide(heading: &str) -> Vec<String> {
     let text = std::fs::read_to_string(GUIDE).unwrap();
     let section = text.split("\n## ").find(|section| section.starts_with(heading)).expect("the guide has the heading");
@@ -165,7 +162,6 @@ impl Share {
 /// A tried case: the beginning of its row, and the row, unless the case is impossible.
 pub(crate) type Row = (String, Option<String>);
 
-/// Returns the beginning of a case's row.
 pub(crate) fn case_name(kind: impl fmt::Display, damage: impl fmt::Display) -> String {
     format!("| {kind} | {damage} |")
 }
