@@ -100,7 +100,7 @@ fn starts_again(cluster: &mut Cluster, caller: &mut Caller, member: usize) {
     let directory = layout(cluster, member).root().to_path_buf();
     let deadline = Instant::now() + PATIENCE;
     while !directory.join("incoming/complete").exists() {
-        assert!(Instant::now() < deadline, "it fetches no state: {:?}", cluster.of(member).member().status());
+        assert!(Instant::now() < deadline, "the member fetches no state: {:?}", cluster.of(member).member().status());
         caller.call_more(cluster, 200);
         if cluster.members[member - 1].is_none() {
             break;
