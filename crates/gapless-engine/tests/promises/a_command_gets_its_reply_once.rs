@@ -83,7 +83,7 @@ fn next_reply(client: &mut Client) -> (u64, Result<u64, String>, bool) {
 
 #[test]
 fn duplicates_repeat_the_reply() {
-    let host = ServiceHost::start(Adder::default(), ServiceHostOptions::duplicates_repeat_the_reply()).unwrap();
+    let host = ServiceHost::start(Adder::default(), ServiceHostOptions::in_memory()).unwrap();
     let mut client = host.connect(ClientOptions::default()).unwrap();
     let session = client.open_session(7, 8).unwrap();
     let first = add(&mut client, session, 5);
@@ -169,7 +169,7 @@ fn recovery_starts_at_the_snapshot() {
     assert_eq!(next_reply(&mut client).1, Ok(67));
     host.stop().unwrap();
 
-    let host = ServiceHost::start(Adder::default(), ServiceHostOptions::duplicates_repeat_the_reply()).unwrap();
+    let host = ServiceHost::start(Adder::default(), ServiceHostOptions::in_memory()).unwrap();
     assert!(host.snapshot().unwrap_err().to_string().contains("tier memory"));
 }
 
