@@ -15,6 +15,13 @@ pub struct RequestId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub u64);
 
+/// Lowest bits of a token's number, which hold its kind.
+pub(crate) const KIND_BITS: u32 = 3;
+/// Mask of these bits.
+pub(crate) const KIND_MASK: u64 = (1 << KIND_BITS) - 1;
+/// Kind of the numbers of [`bundles`](crate::bundles), which no [`Token`] has.
+pub(crate) const BUNDLE_KIND: u64 = 6;
+
 /// Name of a record that was sent, for its delivery report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Token {
@@ -44,17 +51,17 @@ impl Token {
             Self::Ping => (5, 0),
             Self::Control => (0, 0),
         };
-        number << 3 | kind
+        number << KIND_BITS | kind
     }
 
     /// The token of a number of [`Token::to_number`]; of any other one [`Token::Control`].
     #[must_use]
     pub const fn of_number(number: u64) -> Self {
-        match number & 7 {
-            1 => Self::Mark(number >> 3),
-            2 => Self::Lease(number >> 3),
-            3 => Self::Request(RequestId(number >> 3)),
-            4 => Self::Reply(number >> 3),
+        match number & KIND_MASK {
+            1 => Self::Mark(number >> KIND_BITS),
+            2 => Self::Lease(number >> KIND_BITS),
+            3 => Self::Request(RequestId(number >> KIND_BITS)),
+            4 => Self::Reply(number >> KIND_BITS),
             5 => Self::Ping,
             _ => Self::Control,
         }

@@ -5,7 +5,7 @@ use super::ready::{Ready, Source};
 use super::topics::{OwnTopics, Prepared, prepare_topics};
 use super::{BridgeEvent, RunError};
 use crate::bridge_core::{Input, ReadRecord, Topic};
-use crate::bundles::{Bundles, Departure};
+use crate::bundles::{Bundles, ProducerRecord};
 use crate::calls_out::{Appended, Certainty, NotAppended};
 use crate::client::{
     BrokerError, Connection, Consumer, ConsumerEvent, ConsumerOptions, Delivery, ErrorKind, Outgoing, Persistence,
@@ -32,8 +32,6 @@ pub(super) struct Broker {
     has_opened: bool,
     producer: Option<Producer>,
     bundles: Bundles,
-    /// Records to be handed to the producer; empty between calls.
-    departures: Vec<Departure>,
     /// A producer that is of no use any more, until all of its records have their reports.
     failed: Option<Producer>,
     inbox: Option<Consumer>,
@@ -64,7 +62,6 @@ impl Broker {
             has_opened: false,
             producer: None,
             bundles: Bundles::default(),
-            departures: Vec::new(),
             failed: None,
             inbox: None,
             presence: None,
@@ -225,20 +222,20 @@ impl Broker {
 
     /// Sends a record, or lets it wait for the end of the turn. Inputs for those that are lost at once.
     pub(super) fn send(&mut self, outgoing: OutgoingRecord, into: &mut VecDeque<Input>) {
-        self.bundles.add(outgoing, &mut self.departures);
-        self.hand_over(into);
+        let ready = self.bundles.add(outgoing);
+        self.hand_over(ready, into);
     }
 
     /// The turn is over: sends the records that have waited for it.
     pub(super) fn send_waiting(&mut self, into: &mut VecDeque<Input>) {
-        self.bundles.depart(&mut self.departures);
-        self.hand_over(into);
+        let ready = self.bundles.flush_ready();
+        self.hand_over(ready, into);
     }
 
-    fn hand_over(&mut self, into: &mut VecDeque<Input>) {
-        for departure in std::mem::take(&mut self.departures) {
-            if let Err(NotAppended { certainty, reason }) = self.produce(&departure) {
-                let tokens = self.bundles.reported(departure.name);
+    fn hand_over(&mut self, ready: Vec<ProducerRecord>, into: &mut VecDeque<Input>) {
+        for record in ready {
+            if let Err(NotAppended { certainty, reason }) = self.produce(&record) {
+                let tokens = self.bundles.reported(record.number);
                 into.extend(tokens.into_iter().map(|token| lost(token, certainty, reason.clone())));
             }
         }
@@ -248,8 +245,8 @@ impl Broker {
     ///
     /// # Errors
     /// It is lost at once, and no report follows.
-    fn produce(&self, departure: &Departure) -> Result<(), NotAppended> {
-        let Departure { name, topic, record } = departure;
+    fn produce(&self, record: &ProducerRecord) -> Result<(), NotAppended> {
+        let ProducerRecord { number, topic, record } = record;
         let headers: Vec<(&str, &[u8])> = record.headers.iter().map(|(name, value)| (&**name, &**value)).collect();
         let (key, payload) = (record.key.as_deref(), record.payload.as_deref());
         let Some(producer) = &self.producer else {
@@ -257,7 +254,7 @@ impl Broker {
             return Err(NotAppended { certainty: Certainty::Absent, reason });
         };
         let outgoing = Outgoing { topic, key, payload, headers: &headers };
-        producer.send(&outgoing, *name as usize).map_err(|error| {
+        producer.send(&outgoing, *number as usize).map_err(|error| {
             let certainty = if error.kind == ErrorKind::TooLarge { Certainty::TooLong } else { Certainty::Absent };
             NotAppended { certainty, reason: error.to_string() }
         })
@@ -411,8 +408,8 @@ impl Broker {
 
     /// Waits until what was sent is acknowledged, for `timeout` at most: the last step of an end.
     pub(super) fn flush(&mut self, timeout: Duration) {
-        self.bundles.depart_all(&mut self.departures);
-        self.hand_over(&mut VecDeque::new());
+        let ready = self.bundles.flush_all();
+        self.hand_over(ready, &mut VecDeque::new());
         let flushed = self.producer.as_ref().map_or(Ok(()), |producer| producer.flush(timeout));
         if let Err(error) = flushed {
             tracing::warn!(%error, "records of this bridge may be lost at its end");
@@ -434,11 +431,11 @@ fn lost(token: Token, certainty: Certainty, reason: String) -> Input {
     Input::Delivered { token, result: Err(NotAppended { certainty, reason }) }
 }
 
-/// The report on one of the records of a departure.
+/// The report on one of the records in a record of the producer.
 fn delivered(token: Token, delivery: &Delivery) -> Input {
     let Delivery { persistence, offset, error, .. } = delivery;
     match (*persistence, *offset) {
-        // The place is not known where the first acknowledgement was lost: no call is behind a mark then, and a mark is written again.
+        // The place is not known where the first acknowledgement was lost: no call is after a mark, and a mark is written again.
         (Persistence::Persisted, offset) if offset.is_some() || !matches!(token, Token::Mark(_)) => {
             let (offset, append_time_ms) = (offset.unwrap_or(-1), delivery.append_time_ms.unwrap_or(-1));
             Input::Delivered { token, result: Ok(Appended { offset, append_time_ms }) }
@@ -452,7 +449,8 @@ fn delivered(token: Token, delivery: &Delivery) -> Input {
                 Some(ErrorKind::NotAuthorized) => Certainty::Absent,
                 _ => Certainty::Doubtful,
             };
-            let reason = error.as_ref().map_or_else(|| "without an acknowledgement".to_owned(), |error| error.to_string());
+            let reason =
+                error.as_ref().map_or_else(|| "without an acknowledgement".to_owned(), |error| error.to_string());
             lost(token, certainty, reason)
         }
     }
@@ -500,7 +498,8 @@ mod tests {
             (ErrorKind::Discarded, Certainty::Doubtful),
             (ErrorKind::UnknownTopic, Certainty::Doubtful),
         ] {
-            let Input::Delivered { result: Err(NotAppended { certainty, .. }), .. } = delivered(token, &lost(kind)) else {
+            let Input::Delivered { result: Err(NotAppended { certainty, .. }), .. } = delivered(token, &lost(kind))
+            else {
                 panic!("{kind:?} is no loss")
             };
             assert_eq!(certainty, expected, "{kind:?}");

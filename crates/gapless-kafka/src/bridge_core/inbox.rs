@@ -29,7 +29,9 @@ impl BridgeCore {
             };
             match read(&headers) {
                 // A mark has an offset of its own.
-                Ok(Envelope { content: Content::Bundle | Content::Mark(_), .. }) => self.counters.malformed_records += 1,
+                Ok(Envelope { content: Content::Bundle | Content::Mark(_), .. }) => {
+                    self.counters.malformed_records += 1
+                }
                 Ok(envelope) => self.read_one(envelope, place, payload.unwrap_or_default(), now_ns, effects),
                 Err(malformed) => self.refuse_unread(&malformed, now_ns, effects),
             }

@@ -29,8 +29,8 @@ pub(crate) fn length_of(record: &Record) -> usize {
 ///
 /// # Panics
 /// A header of more than 65,535 bytes, a payload of more than 4 GiB.
-pub(crate) fn write<'a>(records: impl Iterator<Item = &'a Record> + Clone) -> Record {
-    let mut payload = Vec::with_capacity(records.clone().map(length_of).sum());
+pub(crate) fn write(records: &[Record]) -> Record {
+    let mut payload = Vec::with_capacity(records.iter().map(length_of).sum());
     for record in records {
         // The version of the bundle is that of its records.
         let headers = record.headers.iter().filter(|(name, _)| name != names::PROTOCOL);
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn records_are_read_as_written() {
         let written = records();
-        let bundle = write(written.iter());
+        let bundle = write(&written);
         let lengths: usize = written.iter().map(length_of).sum();
         let payload = bundle.payload.unwrap();
         assert!(payload.len() <= lengths, "the protocol is written once");
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn cut_bundles_end_with_an_error() {
-        let payload = write(records().iter()).payload.unwrap();
+        let payload = write(&records()).payload.unwrap();
         let ends: Vec<_> = (0..=payload.len()).map(|end| read(&payload[..end]).collect::<Vec<_>>()).collect();
         let whole = ends.iter().filter(|read| read.iter().all(Result::is_ok)).count();
         assert_eq!(whole, 4, "empty, and after each record");
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_bundle_has_a_limit() {
         let record = Record { payload: Some(Vec::new()), ..Record::default() };
-        let payload = |count| write(std::iter::repeat_n(&record, count)).payload.unwrap();
+        let payload = |count| write(&vec![record.clone(); count]).payload.unwrap();
         assert_eq!(read(&payload(BUNDLE_RECORDS_MAX)).filter(Result::is_ok).count(), BUNDLE_RECORDS_MAX);
         let over: Vec<_> = read(&payload(BUNDLE_RECORDS_MAX + 9)).collect();
         assert_eq!((over.len(), over.last()), (BUNDLE_RECORDS_MAX + 1, Some(&Err(Truncated))));

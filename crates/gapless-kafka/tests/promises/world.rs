@@ -4,12 +4,10 @@
 use gapless_agent::Now;
 use gapless_kafka::BridgeCore;
 use gapless_kafka::bridge_core::{Input, ReadRecord, Topic};
-use gapless_kafka::bundles::{Bundles, Departure};
+use gapless_kafka::bundles::{Bundles, ProducerRecord};
 use gapless_kafka::calls_out::{Appended, Certainty, NotAppended, OutgoingCall};
 use gapless_kafka::config::{CoreOptions, Limits};
-use gapless_kafka::effects::{
-    BridgeError, CallId, Effect, IncomingCall, Notice, RemoteRoute, RequestId, Token,
-};
+use gapless_kafka::effects::{BridgeError, CallId, Effect, IncomingCall, Notice, RemoteRoute, RequestId, Token};
 use gapless_kafka::outcome::{Ended, Outcome};
 use gapless_kafka::presence::{OfferedInstance, OfferedRoute};
 use gapless_kafka::record::{Record, RequestHead};
@@ -27,7 +25,7 @@ pub const ROUTE: &str = "shop/price";
 
 /// An event, for one life of a bridge.
 enum Event {
-    Append(Departure),
+    Append(ProducerRecord),
     Report(u64, Result<Appended, NotAppended>),
     Fetch,
     Tick,
@@ -402,7 +400,8 @@ impl World {
         for effect in effects {
             self.act(index, effect);
         }
-        self.send(index, |bundles, departures| bundles.depart(departures));
+        let ready = self.bridges[index].bundles.flush_ready();
+        self.send(index, ready);
         let bridge = &mut self.bridges[index];
         let next_ns = bridge.core.next_tick_ns();
         assert!(next_ns > self.now_ns || bridge.ended.is_some(), "{} would tick for ever", bridge.name);
@@ -413,16 +412,14 @@ impl World {
         }
     }
 
-    /// Hands the departing records to the producer.
-    fn send(&mut self, index: usize, depart: impl FnOnce(&mut Bundles, &mut Vec<Departure>)) {
-        let mut departures = Vec::new();
-        depart(&mut self.bridges[index].bundles, &mut departures);
-        for departure in departures {
+    /// Hands records to the producer.
+    fn send(&mut self, index: usize, ready: Vec<ProducerRecord>) {
+        for record in ready {
             let delay_ns = MS + self.random.below(2 * MS) + self.late_ns;
             let bridge = &mut self.bridges[index];
             bridge.producer_ns = (bridge.producer_ns + 1).max(self.now_ns + delay_ns);
             let (at_ns, life) = (bridge.producer_ns, bridge.life);
-            self.at(at_ns, index, life, Event::Append(departure));
+            self.at(at_ns, index, life, Event::Append(record));
         }
     }
 
@@ -456,7 +453,7 @@ impl World {
             return;
         }
         match event {
-            Event::Append(departure) => self.append_or_fail(index, life, departure),
+            Event::Append(record) => self.append_or_fail(index, life, record),
             Event::Report(name, result) => {
                 for token in bridge.bundles.reported(name) {
                     self.input(index, Input::Delivered { token, result: result.clone() });
@@ -479,8 +476,8 @@ impl World {
         }
     }
 
-    fn append_or_fail(&mut self, index: usize, life: u32, departure: Departure) {
-        let Departure { name, topic, record } = departure;
+    fn append_or_fail(&mut self, index: usize, life: u32, record: ProducerRecord) {
+        let ProducerRecord { number: name, topic, record } = record;
         let is_dropped = self.drop.is_some_and(|is_dropped| is_dropped(&record));
         let is_too_long = self.too_long.is_some_and(|is_too_long| is_too_long(&record));
         let (faults, chance) = (self.faults, self.random.below(1000));
@@ -565,7 +562,8 @@ impl World {
                     }
                     return;
                 }
-                self.send(index, |bundles, departures| bundles.add(record, departures));
+                let ready = bridge.bundles.add(record);
+                self.send(index, ready);
             }
             Effect::ReopenInbox { reason } if !bridge.is_stuck => {
                 bridge.inbox = None;
