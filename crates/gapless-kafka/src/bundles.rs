@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 /// Longest record that is bundled: a longer one costs more to copy than to send.
 const RECORD_BYTES_MAX: usize = 4 << 10;
-/// Bytes at which a bundle leaves without waiting.
-const BUNDLE_BYTES: usize = 64 << 10;
+/// Bytes of a bundle at most, where a segment may have as many.
+const BUNDLE_BYTES_MAX: usize = 64 << 10;
 /// Records of the producer to one inbox without a report, beyond which further ones wait.
 const UNREPORTED_MAX: u32 = 2;
 
@@ -39,8 +39,10 @@ struct InboxQueue {
 }
 
 /// The queues of all inboxes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Bundles {
+    /// Bytes of a bundle at most.
+    bytes_max: usize,
     queues: HashMap<Arc<str>, InboxQueue>,
     /// Inboxes with waiting records, in their order.
     nonempty: Vec<Arc<str>>,
@@ -50,6 +52,18 @@ pub struct Bundles {
 }
 
 impl Bundles {
+    /// No records yet. A bundle is no longer than a segment, which the broker is known to take.
+    #[must_use]
+    pub fn new(segment_bytes: usize) -> Self {
+        Self {
+            bytes_max: segment_bytes.min(BUNDLE_BYTES_MAX),
+            queues: HashMap::new(),
+            nonempty: Vec::new(),
+            unreported_records: HashMap::new(),
+            last: 0,
+        }
+    }
+
     /// Takes a record in. Returns the records that leave at once.
     #[must_use]
     pub fn add(&mut self, outgoing: OutgoingRecord) -> Vec<ProducerRecord> {
@@ -59,11 +73,14 @@ impl Bundles {
         // A record for one incarnation goes to a bridge; programs read no bundles.
         let is_bundled = has(names::TO) && !has(names::SEGMENT);
         let length = bundle::length_of(&record);
-        if !is_bundled || length > RECORD_BYTES_MAX {
+        if !is_bundled || length > RECORD_BYTES_MAX.min(self.bytes_max) {
             // Records to one inbox keep their order.
             self.flush_inbox(&topic, &mut ready);
             ready.push(ProducerRecord { number: token.to_number(), topic, record });
             return ready;
+        }
+        if self.queues.get(&topic).is_some_and(|queue| queue.bytes + length > self.bytes_max) {
+            self.flush_inbox(&topic, &mut ready);
         }
         let queue = self.queues.entry(topic.clone()).or_default();
         if queue.waiting.is_empty() {
@@ -71,7 +88,7 @@ impl Bundles {
         }
         queue.waiting.push((token, record));
         queue.bytes += length;
-        if queue.bytes >= BUNDLE_BYTES || queue.waiting.len() == BUNDLE_RECORDS_MAX {
+        if queue.waiting.len() == BUNDLE_RECORDS_MAX {
             self.flush_inbox(&topic, &mut ready);
         }
         ready
@@ -131,6 +148,7 @@ impl Bundles {
     /// The waiting records of an inbox leave.
     fn flush_inbox(&mut self, topic: &Arc<str>, ready: &mut Vec<ProducerRecord>) {
         let Some(queue) = self.queues.get_mut(topic).filter(|queue| !queue.waiting.is_empty()) else { return };
+        self.nonempty.retain(|each| each != topic);
         let (tokens, mut records): (Vec<_>, Vec<_>) = queue.waiting.drain(..).unzip();
         queue.bytes = 0;
         queue.unreported += 1;
@@ -162,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_lone_record_leaves_as_it_is() {
-        let mut bundles = Bundles::default();
+        let mut bundles = Bundles::new(900_000);
         let sent = record(1, Some(9), 72);
         assert_eq!(bundles.add(sent.clone()), []);
         let ready = bundles.flush_ready();
@@ -174,7 +192,7 @@ mod tests {
 
     #[test]
     fn records_wait_for_a_report() {
-        let mut bundles = Bundles::default();
+        let mut bundles = Bundles::new(900_000);
         let mut first = Vec::new();
         for number in 0..UNREPORTED_MAX.into() {
             assert_eq!(bundles.add(record(number, Some(9), 72)), []);
@@ -193,8 +211,10 @@ mod tests {
 
     #[test]
     fn long_and_foreign_records_keep_order() {
-        for (to, bytes) in [(Some(9), RECORD_BYTES_MAX), (None, 1)] {
-            let mut bundles = Bundles::default();
+        for (to, bytes, segment_bytes) in
+            [(Some(9), RECORD_BYTES_MAX, 900_000), (Some(9), 1 << 10, 1 << 10), (None, 1, 900_000)]
+        {
+            let mut bundles = Bundles::new(segment_bytes);
             for number in [1, 2] {
                 assert_eq!(bundles.add(record(number, Some(9), 72)), []);
             }
@@ -207,19 +227,24 @@ mod tests {
 
     #[test]
     fn a_full_bundle_leaves_at_once() {
-        let mut bundles = Bundles::default();
-        let left: Vec<_> = (0..200).flat_map(|number| bundles.add(record(number, Some(9), 1 << 10))).collect();
-        let lengths = left.iter().map(|record| record.record.payload.as_ref().unwrap().len());
-        assert!(left.len() > 2 && lengths.max().is_some_and(|bytes| bytes < BUNDLE_BYTES + RECORD_BYTES_MAX));
-        let last = bundles.flush_all();
-        let all: Vec<_> = left.iter().chain(&last).flat_map(|record| bundles.reported(record.number)).collect();
-        assert_eq!(all, (0..200).map(Token::Reply).collect::<Vec<_>>());
-        assert!(bundles.queues.is_empty());
+        for segment_bytes in [2 << 10, 900_000] {
+            let mut bundles = Bundles::new(segment_bytes);
+            let bytes = segment_bytes.min(1 << 10);
+            let left: Vec<_> = (0..200).flat_map(|number| bundles.add(record(number, Some(9), bytes))).collect();
+            let lengths = left.iter().map(|record| record.record.payload.as_ref().unwrap().len());
+            let longest = lengths.max().unwrap_or_default();
+            assert!(left.len() > 2 && longest <= segment_bytes.min(BUNDLE_BYTES_MAX), "{longest} of {segment_bytes}");
+            assert_eq!(bundles.nonempty.len(), 1);
+            let last = bundles.flush_all();
+            let all: Vec<_> = left.iter().chain(&last).flat_map(|record| bundles.reported(record.number)).collect();
+            assert_eq!(all, (0..200).map(Token::Reply).collect::<Vec<_>>());
+            assert!(bundles.queues.is_empty());
+        }
     }
 
     #[test]
     fn withdrawn_records_never_leave() {
-        let mut bundles = Bundles::default();
+        let mut bundles = Bundles::new(900_000);
         let request =
             |number| OutgoingRecord { token: Token::Request(RequestId(number)), ..record(number, Some(9), 1) };
         assert_eq!(bundles.add(request(1)), []);

@@ -53,7 +53,13 @@ pub(super) struct Broker {
 }
 
 impl Broker {
-    pub(super) fn new(ready: Arc<Ready>, connection: Connection, options: ProducerOptions, topics: OwnTopics) -> Self {
+    pub(super) fn new(
+        ready: Arc<Ready>,
+        connection: Connection,
+        options: ProducerOptions,
+        topics: OwnTopics,
+        segment_bytes: usize,
+    ) -> Self {
         Self {
             ready,
             connection,
@@ -61,7 +67,7 @@ impl Broker {
             topics,
             has_opened: false,
             producer: None,
-            bundles: Bundles::default(),
+            bundles: Bundles::new(segment_bytes),
             failed: None,
             inbox: None,
             presence: None,
@@ -527,7 +533,7 @@ mod tests {
         };
         [&topics.inbox, &topics.presence].into_iter().for_each(|topic| faults.make(&topic.name));
         let options = ProducerOptions::default();
-        let mut broker = Broker::new(Arc::default(), faults.connection(), options, topics);
+        let mut broker = Broker::new(Arc::default(), faults.connection(), options, topics, 900_000);
         assert_eq!(broker.open().unwrap(), [Input::Start]);
         broker
     }

@@ -89,7 +89,7 @@ impl Running {
         };
         let core = BridgeCore::new(config.core_options(&machine, &process), random()?);
         Ok(Self {
-            broker: Broker::new(Arc::clone(&ready), connection, options, topics),
+            broker: Broker::new(Arc::clone(&ready), connection, options, topics, config.limits.segment_bytes),
             relays: Relays::new(Arc::clone(&ready), &machine),
             calls: Calls::new(Arc::clone(&ready)),
             ready,

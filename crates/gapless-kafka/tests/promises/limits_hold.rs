@@ -113,8 +113,19 @@ fn hostile_headers_change_nothing() {
 }
 
 #[test]
+fn bundles_fit_the_broker() {
+    // Segments of 1 KiB: the broker takes 21 KiB.
+    let mut world = World::of(8, &["a", "b"]);
+    let calls = (0..200).map(|number| world.call(0, &format!("{:1$}", "hello", number * 5), Some(1_000)));
+    let numbers: Vec<_> = calls.collect();
+    world.run_for(SECOND);
+    numbers.iter().for_each(|number| assert!(world.reply(*number).ends_with("by b")));
+    world.check();
+}
+
+#[test]
 fn many_calls_share_records() {
-    let mut world = World::of(7, &["a", "b"]);
+    let mut world = world_with(7, Limits { segment_bytes: 64 << 10, ..limits() });
     let appended = ["a", "b"].map(|name| world.records(&format!("test.inbox.{name}")).len());
     let numbers: Vec<_> = (0..200).map(|_| world.call(0, "hello", Some(1_000))).collect();
     world.run_for(SECOND);

@@ -6,11 +6,11 @@ use gapless_kafka::BridgeCore;
 use gapless_kafka::bridge_core::{Input, ReadRecord, Topic};
 use gapless_kafka::bundles::{Bundles, ProducerRecord};
 use gapless_kafka::calls_out::{Appended, Certainty, NotAppended, OutgoingCall};
-use gapless_kafka::config::{CoreOptions, Limits};
+use gapless_kafka::config::{CoreOptions, Limits, SEGMENT_HEADERS_BYTES};
 use gapless_kafka::effects::{BridgeError, CallId, Effect, IncomingCall, Notice, RemoteRoute, RequestId, Token};
 use gapless_kafka::outcome::{Ended, Outcome};
 use gapless_kafka::presence::{OfferedInstance, OfferedRoute};
-use gapless_kafka::record::{Record, RequestHead};
+use gapless_kafka::record::{Header, Record, RequestHead};
 use gapless_rpc::Refusal;
 use gapless_testkit::random::Random;
 use std::cmp::Reverse;
@@ -138,6 +138,24 @@ pub fn options(name: &str, limits: Limits) -> CoreOptions {
     }
 }
 
+/// Headers of a request of a program that is no bridge.
+pub fn program_request(correlation: &str, route: &str) -> Vec<Header> {
+    let headers = [
+        ("gapless-kind", "request"),
+        ("gapless-route", route),
+        ("gapless-correlation", correlation),
+        ("gapless-reply-topic", "test.reply.x"),
+    ];
+    headers.map(|(name, value)| (name.into(), value.as_bytes().to_vec())).to_vec()
+}
+
+/// Bytes of a record as the broker counts them, about.
+fn length_of(record: &Record) -> usize {
+    let headers = record.headers.iter().map(|(name, value)| name.len() + value.len());
+    let [key, payload] = [&record.key, &record.payload].map(|bytes| bytes.as_ref().map_or(0, Vec::len));
+    key + headers.sum::<usize>() + payload
+}
+
 /// A route with these instances.
 pub fn offer(route: &str, identities: &[u64]) -> OfferedRoute {
     let instance = |identity: &u64| OfferedInstance {
@@ -223,7 +241,7 @@ impl World {
             presence: None,
             producer_ns: 0,
             queued: Vec::new(),
-            bundles: Bundles::default(),
+            bundles: Bundles::new(self.limits.segment_bytes),
             tick_ns: u64::MAX,
             unwilling: HashSet::new(),
             relays: BTreeMap::new(),
@@ -251,7 +269,7 @@ impl World {
         (bridge.inbox, bridge.presence, bridge.tick_ns) = (None, None, u64::MAX);
         bridge.deferred.clear();
         bridge.queued.clear();
-        bridge.bundles = Bundles::default();
+        bridge.bundles = Bundles::new(self.limits.segment_bytes);
         bridge.relays.clear();
         bridge.running.clear();
         bridge.unwilling.clear();
@@ -479,7 +497,8 @@ impl World {
     fn append_or_fail(&mut self, index: usize, life: u32, record: ProducerRecord) {
         let ProducerRecord { number: name, topic, record } = record;
         let is_dropped = self.drop.is_some_and(|is_dropped| is_dropped(&record));
-        let is_too_long = self.too_long.is_some_and(|is_too_long| is_too_long(&record));
+        let is_too_long = self.too_long.is_some_and(|is_too_long| is_too_long(&record))
+            || length_of(&record) > self.limits.segment_bytes + SEGMENT_HEADERS_BYTES;
         let (faults, chance) = (self.faults, self.random.below(1000));
         let report_ns = self.now_ns + MS;
         let mut bound = 0;
