@@ -44,7 +44,7 @@ const _: () = assert!(PAYLOAD_BYTES_MAX / SEGMENT_BYTES_MIN <= SEGMENTS_MAX as u
 /// All senders together have unfinished payloads of so many times the bytes of one.
 const UNFINISHED_SENDERS: u64 = 8;
 /// Properties of the client that the bridge sets itself.
-const OWN_PROPERTIES: [&str; 10] = [
+const OWN_PROPERTIES: [&str; 11] = [
     "acks",
     "auto.offset.reset",
     "bootstrap.servers",
@@ -52,6 +52,7 @@ const OWN_PROPERTIES: [&str; 10] = [
     "enable.auto.commit",
     "enable.idempotence",
     "group.id",
+    "isolation.level",
     "metadata.broker.list",
     "request.required.acks",
     "transactional.id",
@@ -519,6 +520,11 @@ stop_time = "1 s"
                 "\"socket.timeout.ms\" = 7000",
                 "\"group.id\" = \"x\"",
                 "x:12: kafka.properties.group.id: the bridge sets",
+            ),
+            (
+                "\"socket.timeout.ms\" = 7000",
+                "\"isolation.level\" = \"read_committed\"",
+                "x:12: kafka.properties.isolation.level: the bridge sets",
             ),
             (
                 "\"socket.timeout.ms\" = 7000",

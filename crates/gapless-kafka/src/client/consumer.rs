@@ -10,7 +10,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::message::{BorrowedMessage, Message, Timestamp};
 use rdkafka::types::RDKafkaErrorCode as Code;
-use rdkafka::{ClientContext, Offset, TopicPartitionList};
+use rdkafka::{ClientConfig, ClientContext, Offset, TopicPartitionList};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -110,17 +110,7 @@ impl Consumer {
     /// # Errors
     /// [`Configuration`](super::ErrorKind::Configuration): a property or option that librdkafka does not accept, by its name.
     pub fn open(connection: &Connection, options: &ConsumerOptions) -> Result<Self, BrokerError> {
-        let reports_end = if options.reports_end { "true" } else { "false" };
-        let fixed = [
-            // Assignments need a name, no group of it is ever joined.
-            ("group.id", "gapless-bridge"),
-            ("enable.auto.commit", "false"),
-            ("enable.auto.offset.store", "false"),
-            ("enable.partition.eof", reports_end),
-            ("auto.offset.reset", "error"),
-            ("allow.auto.create.topics", "false"),
-        ];
-        let config = connection.config(&options.properties(), &fixed)?;
+        let config = config(connection, options)?;
         let task = Arc::<WaitingTask>::default();
         let topic = options.topic.clone();
         let callbacks = Callbacks {
@@ -194,6 +184,22 @@ impl Consumer {
     }
 }
 
+fn config(connection: &Connection, options: &ConsumerOptions) -> Result<ClientConfig, BrokerError> {
+    let reports_end = if options.reports_end { "true" } else { "false" };
+    let fixed = [
+        // Assignments need a name, no group of it is ever joined.
+        ("group.id", "gapless-bridge"),
+        ("enable.auto.commit", "false"),
+        ("enable.auto.offset.store", "false"),
+        ("enable.partition.eof", reports_end),
+        ("auto.offset.reset", "error"),
+        ("allow.auto.create.topics", "false"),
+        // By default a reader waits at an open transaction, which any program may begin and leave.
+        ("isolation.level", "read_uncommitted"),
+    ];
+    connection.config(&options.properties(), &fixed)
+}
+
 fn is_of_group(error: &KafkaError) -> bool {
     let code = error.rdkafka_error_code();
     matches!(
@@ -206,4 +212,16 @@ fn is_of_group(error: &KafkaError) -> bool {
                 | Code::InvalidGroupId
         )
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open_transactions_hold_no_reader() {
+        let connection = Connection::new("a:1", "b").with("isolation.level", "read_committed");
+        let config = config(&connection, &ConsumerOptions::new("x", Start::Beginning)).unwrap();
+        assert_eq!(config.get("isolation.level"), Some("read_uncommitted"));
+    }
 }

@@ -24,7 +24,7 @@ pub struct Connection {
     pub unknown_topic_after: Duration,
     /// Properties of librdkafka as its `CONFIGURATION.md` names them, passed through: `security.protocol`, `sasl.username`,
     /// `ssl.ca.location` and others. They go before the options of this module, but for the few that its promises need:
-    /// `bootstrap.servers`, `group.id`, `enable.auto.commit`, `enable.partition.eof`, `auto.offset.reset`.
+    /// `bootstrap.servers`, `group.id`, `enable.auto.commit`, `enable.partition.eof`, `auto.offset.reset`, `isolation.level`.
     pub properties: Vec<(String, String)>,
 }
 
