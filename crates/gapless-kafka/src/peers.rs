@@ -181,9 +181,10 @@ impl Peers {
         self.by_name.get(name).copied()
     }
 
-    /// True while calls go to the bridge.
-    pub(crate) fn is_used(&self, name: &str) -> bool {
-        self.find(name).is_some_and(|peer| self.peers[peer].state == PeerState::Alive)
+    /// True while the bridge's lease is good.
+    pub(crate) fn has_lease(&self, name: &str) -> bool {
+        let is_good = |peer: PeerIndex| matches!(self.peers[peer].state, PeerState::Alive | PeerState::Deaf);
+        self.find(name).is_some_and(is_good)
     }
 
     /// True for another incarnation of a known bridge than the one of its last good lease.

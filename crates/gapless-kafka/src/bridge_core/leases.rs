@@ -34,8 +34,9 @@ impl BridgeCore {
         let lease = match Lease::read(&json) {
             Ok(lease) => lease,
             Err(bad) => {
-                let is_successor = sender.as_ref().is_some_and(|sender| self.peers.is_other_life(sender));
-                if self.peers.is_used(&name) && !is_successor {
+                let own = sender.as_ref().filter(|sender| *sender.name == *name);
+                let is_successor = own.is_some_and(|sender| self.peers.is_other_life(sender));
+                if self.peers.has_lease(&name) && !is_successor {
                     // Foreign bytes: the last good lease holds as long as it would without them.
                     self.counters.malformed_records += 1;
                     return;

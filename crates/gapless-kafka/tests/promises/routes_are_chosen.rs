@@ -3,6 +3,7 @@
 use super::world::{MS, ROUTE, SECOND, World, offer};
 use gapless_kafka::effects::{Notice, RemoteInstance};
 use gapless_kafka::outcome::Ended;
+use gapless_kafka::peers::PeerState;
 use gapless_kafka::presence::Lease;
 use gapless_kafka::record::Writer;
 use gapless_kafka::record::names::BridgeId;
@@ -194,4 +195,37 @@ fn hostile_leases_change_nothing() {
     world.run_for(SECOND);
     assert_eq!(world.bridges[0].relays[ROUTE].instances.len(), 1);
     assert_eq!(world.bridges[0].core.counters().malformed_records, 5);
+}
+
+#[test]
+fn garbage_is_judged_by_its_own_name() {
+    let mut world = World::of(10, &["a", "b", "c"]);
+    // A process named c writes under the key b, as if it were a new incarnation.
+    let other = Writer::new(&BridgeId { name: "c".into(), incarnation: 7 });
+    world.append("test.presence", other.lease("b", "", Some(b"{".to_vec())));
+    world.run_for(100 * MS);
+    assert_eq!(world.bridges[0].relays[ROUTE].instances.len(), 2);
+    assert_eq!(world.bridges[0].core.counters().malformed_records, 1);
+}
+
+#[test]
+fn garbage_keeps_a_deaf_bridge() {
+    let mut world = World::of(11, &["a", "b"]);
+    let reader = world.bridges[1].stop_reading();
+    world.bridges[1].is_stuck = true;
+    world.call(0, "wait", None);
+    let state = |world: &World| {
+        let now = gapless_agent::Now { monotonic_ns: world.now_ns, epoch_ns: 0 };
+        world.bridges[0].core.status(now).peers.first().map(|peer| peer.state)
+    };
+    while state(&world) != Some(PeerState::Deaf) {
+        world.run_for(SECOND);
+    }
+    let b = Writer::new(world.bridges[1].core.id());
+    world.append("test.presence", b.lease("b", "", Some(b"{".to_vec())));
+    world.run_for(100 * MS);
+    assert_eq!(state(&world), Some(PeerState::Deaf));
+    world.bridges[1].read_from(reader);
+    world.run_for(3 * SECOND);
+    assert_eq!(state(&world), Some(PeerState::Alive));
 }
