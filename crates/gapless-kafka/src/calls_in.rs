@@ -186,6 +186,11 @@ impl CallsIn {
         self.loads.get(&sender.to_string()).copied().unwrap_or_default()
     }
 
+    /// True for a request that this process has begun or refused, also as an earlier incarnation.
+    pub(crate) fn is_known(&self, origin: Origin<'_>) -> bool {
+        self.known.get(&origin.key()).is_some()
+    }
+
     /// Takes no more requests.
     pub(crate) const fn stop(&mut self) {
         self.is_stopping = true;

@@ -112,12 +112,20 @@ struct Candidate {
 pub(crate) enum LeaseNews {
     /// No news that matters to calls in flight.
     Renewed,
-    /// The first life that is known, or the next one after `old`.
-    Began { old: Option<BridgeId> },
+    /// The first incarnation that is known, or the next one after `old`.
+    Began { old: Option<Replaced> },
     /// The bridge was silent.
     Back,
     /// A lease of an earlier life.
     Stale,
+}
+
+/// An incarnation that another one has replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Replaced {
+    pub(crate) id: BridgeId,
+    /// Mark of the next incarnation, if it is of the same log: no request after it has begun.
+    pub(crate) mark: Option<MarkPlace>,
 }
 
 /// The instance that a call is for.
@@ -242,7 +250,8 @@ impl Peers {
             return LeaseNews::Stale;
         }
         let id = BridgeId { name: peer.id.name.clone(), incarnation: lease.incarnation };
-        let old = std::mem::replace(&mut peer.id, id);
+        let mark = Some(lease.mark).filter(|mark| mark.is_after(peer.mark));
+        let old = Replaced { id: std::mem::replace(&mut peer.id, id), mark };
         (peer.mark, peer.lease, peer.good_until_ns) = (lease.mark, lease, good_until_ns);
         (peer.state, peer.heard_ns, peer.unanswered_ns) = (PeerState::Alive, at.now_ns, None);
         peer.load = Load::default();

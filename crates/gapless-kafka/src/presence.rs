@@ -52,6 +52,15 @@ pub struct MarkPlace {
     pub time_ms: i64,
 }
 
+impl MarkPlace {
+    /// True if it is after another mark by both measures: the clock of a broker may go back, and a topic that was made again counts
+    /// from 0.
+    #[must_use]
+    pub const fn is_after(self, other: Self) -> bool {
+        self.offset > other.offset && self.time_ms >= other.time_ms
+    }
+}
+
 /// A route that a domain serves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfferedRoute {

@@ -69,8 +69,11 @@ impl BridgeCore {
         let record = |payload| RequestRecord { origin, append_time_ms, payload };
         match content {
             Content::Request(..) | Content::RequestSegment(_) if is_for_earlier => {
-                // Of a request in segments only the first is answered.
-                if let (Some(from), Content::Request(..)) = (from, &content) {
+                if self.calls_in.is_known(origin) {
+                    // An earlier incarnation of this process has begun it: a broker has repeated the record.
+                    self.counters.repeated_requests += 1;
+                } else if let (Some(from), Content::Request(..)) = (from, &content) {
+                    // Of a request in segments only the first is answered.
                     let record = self.writer.control("discarded", &correlation, Some(from.incarnation));
                     let topic = names::inbox(&self.options.prefix, &from.name).into();
                     self.send(Token::Control, &topic, record, effects);

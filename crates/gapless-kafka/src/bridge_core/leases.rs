@@ -2,7 +2,7 @@
 
 use super::{BridgeCore, Phase, Topic};
 use crate::effects::{Effect, Notice, Token};
-use crate::peers::{LeaseNews, LeaseTime, PEERS_MAX, PeerIndex};
+use crate::peers::{LeaseNews, LeaseTime, PEERS_MAX, PeerIndex, Replaced};
 use crate::presence::{BadLease, Lease, OfferedRoute, bridge_of};
 use crate::record::{PROTOCOL_VERSION, Record, read_sender};
 use crate::route_filter::any_matches;
@@ -64,8 +64,7 @@ impl BridgeCore {
             LeaseNews::Began { old } => {
                 let machine = self.peers.machine(&name).to_owned();
                 self.notice(Notice::PeerBegan { bridge: name.clone(), machine }, effects);
-                if let Some(old) = old {
-                    let mark = self.peers.find(&name).map(|peer| self.peers.get(peer).mark);
+                if let Some(Replaced { id: old, mark }) = old {
                     let reason = format!("bridge {name} began again");
                     self.calls_out.lose(&old, &reason, mark, &mut self.peers, effects);
                     self.with_calls_in(now_ns, effects, |calls, turn| calls.forget(&old, turn));

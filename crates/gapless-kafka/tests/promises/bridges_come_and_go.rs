@@ -5,6 +5,7 @@ use gapless_kafka::bridge_core::Input;
 use gapless_kafka::config::Limits;
 use gapless_kafka::effects::{BridgeError, Notice};
 use gapless_kafka::outcome::Ended;
+use gapless_kafka::record::Record;
 use gapless_testkit::random::rounds;
 
 #[test]
@@ -271,4 +272,40 @@ fn leases_of_the_past_are_no_bridges() {
     world.run_for(SECOND);
     let names: Vec<_> = world.bridges[late].relays[ROUTE].instances.iter().map(|each| each.name.clone()).collect();
     assert_eq!(names, ["machine-a/shop.1"]);
+}
+
+#[test]
+fn marks_of_another_log_prove_nothing() {
+    let mut world = World::of(21, &["a", "b"]);
+    world.run_for(20 * SECOND);
+    let begun = world.call(0, "wait", None);
+    world.run_for(100 * MS);
+    assert_eq!(world.handled[&begun], 1);
+    // The topic is made again, by a broker whose clock is behind: the next mark has a small offset, and an early time.
+    world.broker_ahead_ms -= 5_000;
+    world.topics.insert("test.inbox.b".to_owned(), Vec::new());
+    world.bridges[1].stop_reading();
+    world.input(1, Input::InboxLost { incarnation: 99, reason: "topic deleted".to_owned() });
+    world.run_for(3 * SECOND);
+    assert!(matches!(world.ended(begun), Ended::Unknown { .. }), "{:?}", world.ended(begun));
+    world.check();
+}
+
+#[test]
+fn a_begun_request_is_never_discarded() {
+    let mut world = World::of(22, &["a", "b"]);
+    let begun = world.call(0, "wait", None);
+    world.run_for(100 * MS);
+    let is_request = |record: &&Record| record.headers.iter().any(|(_, value)| value == b"request");
+    let request = world.records("test.inbox.b").iter().find(is_request).unwrap().clone();
+    // The caller's bridge reads nothing of the next incarnation.
+    world.bridges[0].stop_reading_leases();
+    world.bridges[1].stop_reading();
+    world.input(1, Input::InboxLost { incarnation: 99, reason: "the test says so".to_owned() });
+    world.run_for(100 * MS);
+    world.append("test.inbox.b", request);
+    world.run_for(500 * MS);
+    let counters = world.bridges[1].core.counters();
+    assert_eq!((counters.discarded_requests, counters.repeated_requests), (0, 1));
+    assert!(world.calls[&begun].outcomes.is_empty(), "{:?}", world.calls[&begun]);
 }
