@@ -19,7 +19,7 @@ use crate::route_filter::{RouteFilter, any_matches};
 use crate::segments::{Assemblies, AssemblyKey, SegmentFault, split};
 use gapless_agent::monotonic::saturating_ns;
 use known::{Known, Seen};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,7 +71,6 @@ struct Sent {
 /// A reply that could not be sent, and is sent again after a pause.
 #[derive(Debug)]
 struct Unsent {
-    due_ns: u64,
     address: Address,
     records: Vec<Record>,
     attempt: u32,
@@ -94,8 +93,8 @@ pub(crate) struct CallsIn {
     /// Requests in flight of each route.
     by_route: HashMap<String, u32>,
     sent: HashMap<u64, Sent>,
-    /// In no order: there are few.
-    unsent: Vec<Unsent>,
+    /// By the time of their repetition, ns of the monotonic clock, and a number.
+    unsent: BTreeMap<(u64, u64), Unsent>,
     last_reply: u64,
     is_stopping: bool,
 }
@@ -156,7 +155,7 @@ impl CallsIn {
             loads: HashMap::new(),
             by_route: HashMap::new(),
             sent: HashMap::new(),
-            unsent: Vec::new(),
+            unsent: BTreeMap::new(),
             last_reply: 0,
             is_stopping: false,
         }
@@ -164,7 +163,7 @@ impl CallsIn {
 
     /// True if no call and no reply is under way.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.calls.is_empty() && self.sent.is_empty()
+        self.calls.is_empty() && self.sent.is_empty() 
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -172,7 +171,7 @@ impl CallsIn {
     }
 
     pub(crate) fn next_expiry_ns(&self) -> Option<u64> {
-        let unsent_ns = self.unsent.iter().map(|unsent| unsent.due_ns).min();
+        let unsent_ns = self.unsent.first_key_value().map(|((due_ns, _), _)| *due_ns);
         unsent_ns.into_iter().chain(self.unfinished.next_expiry_ns()).min()
     }
 
@@ -218,7 +217,7 @@ impl CallsIn {
             head.time_left_ms = Some(head.time_left_ms.map_or(left_ms, |own_ms| own_ms.min(left_ms)));
         }
         let key = origin.key();
-        if self.is_repeated(&key, address.as_ref(), turn) {
+        if self.is_repeated(&key, address.as_ref().filter(|_| !head.is_one_way), turn) {
             return;
         }
         let is_of_bridge = from.is_some();
@@ -251,10 +250,8 @@ impl CallsIn {
                 if self.known.get(&key).is_some() {
                     return;
                 }
-                self.known.end(Arc::new(key), None, from.is_some(), turn.now_ns);
-                if let Some(address) = address {
-                    self.send(&address, Outcome::Ended(Ended::not_begun(reason)), turn);
-                }
+                let ended = Outcome::Ended(Ended::not_begun(reason));
+                self.end(Arc::new(key), address.as_ref().map(|address| (address, ended)), from.is_some(), turn);
             }
         }
     }
@@ -294,13 +291,20 @@ impl CallsIn {
 
     /// A call in the domain has ended.
     pub(crate) fn ended(&mut self, call: CallId, outcome: Outcome, turn: &mut Turn<'_>) {
-        let Some(call) = self.remove(call) else { return };
-        let mut kept = None;
-        if let Some(address) = &call.address {
-            let records = self.send(address, outcome, turn);
-            kept = Some(records).filter(|_| !call.is_of_bridge);
-        }
-        self.known.end(call.key, kept, call.is_of_bridge, turn.now_ns);
+        let Some(CallIn { key, address, is_of_bridge, .. }) = self.remove(call) else { return };
+        self.end(key, address.as_ref().map(|address| (address, outcome)), is_of_bridge, turn);
+    }
+
+    /// Ends a request, and tells its sender. A program may ask for the reply again.
+    fn end(
+        &mut self,
+        key: Arc<AssemblyKey>,
+        reply: Option<(&Address, Outcome)>,
+        is_of_bridge: bool,
+        turn: &mut Turn<'_>,
+    ) {
+        let records = reply.map(|(address, outcome)| self.send(address, outcome, turn));
+        self.known.end(key, records.filter(|_| !is_of_bridge), is_of_bridge, turn.now_ns);
     }
 
     /// A record of a reply was appended, or not.
@@ -317,7 +321,7 @@ impl CallsIn {
         if let Some((records, attempt)) = again {
             if attempt < ATTEMPTS_MAX && self.unsent.len() < UNSENT_MAX {
                 let due_ns = turn.now_ns + (PAUSE_NS << attempt);
-                self.unsent.push(Unsent { due_ns, address, records, attempt: attempt + 1 });
+                self.unsent.insert((due_ns, reply), Unsent { address, records, attempt: attempt + 1 });
             }
             return;
         }
@@ -325,12 +329,18 @@ impl CallsIn {
         // A short record may pass where a long one did not.
         let reason = format!("the reply could not be sent: {reason}");
         let is_too_long = certainty == Certainty::TooLong;
-        let records = match self.kept(&address) {
+        let key = (address.topic.to_string(), address.correlation.clone());
+        let kept = self.known.get(&key).filter(|_| address.to.is_none());
+        let records = match kept {
             // A program has no leases by which it would know that the broker was away: it waits still.
             Some(Seen::Ended(Some(records))) if !is_too_long => records.clone(),
             _ => {
                 let ended = if is_too_long { Ended::BadMessage { reason } } else { Ended::unknown(reason) };
-                vec![reply_record(turn.writer, &address, &ReplyHead::Ended, None, ended.to_json())]
+                let records = vec![reply_record(turn.writer, &address, &ReplyHead::Ended, None, ended.to_json())];
+                if address.to.is_none() {
+                    self.known.replace(&key, &records);
+                }
+                records
             }
         };
         self.send_again(address, records, 1, turn);
@@ -348,13 +358,11 @@ impl CallsIn {
     /// Ends requests whose segments have not come in time.
     pub(crate) fn expire(&mut self, turn: &mut Turn<'_>) {
         self.known.expire(turn.now_ns);
-        for Unsent { address, records, attempt, .. } in
-            self.unsent.extract_if(.., |unsent| unsent.due_ns <= turn.now_ns).collect::<Vec<_>>()
+        while let Some(first) = self.unsent.first_entry()
+            && first.key().0 <= turn.now_ns
         {
+            let Unsent { address, records, attempt } = first.remove();
             self.send_again(address, records, attempt, turn);
-        }
-        if self.unfinished.is_empty() {
-            return;
         }
         for (key, unfinished) in self.unfinished.expire(turn.now_ns) {
             let ended = Ended::not_begun("not all segments of the request came in time");
@@ -378,12 +386,6 @@ impl CallsIn {
         }
         let topic = topic.filter(|topic| self.reply_topics.iter().any(|filter| filter.matches(topic)))?;
         Some(Address { topic: topic.into(), to: None, correlation })
-    }
-
-    /// A request of a program, by the address of its reply.
-    fn kept(&self, address: &Address) -> Option<&Seen> {
-        let key = (address.topic.to_string(), address.correlation.clone());
-        self.known.get(&key).filter(|_| address.to.is_none())
     }
 
     /// True for a request that was seen before. Its reply is sent again to a program that is no bridge; a bridge never repeats a request,
@@ -450,10 +452,9 @@ impl CallsIn {
 
     /// Ends a request that has not begun.
     fn refuse(&mut self, key: AssemblyKey, unfinished: &Unfinished, ended: Ended, turn: &mut Turn<'_>) {
-        self.known.end(Arc::new(key), None, unfinished.is_of_bridge, turn.now_ns);
-        if let Some(address) = unfinished.address.as_ref().filter(|_| !unfinished.head.is_one_way) {
-            self.send(address, Outcome::Ended(ended), turn);
-        }
+        let address = unfinished.address.as_ref().filter(|_| !unfinished.head.is_one_way);
+        let reply = address.map(|address| (address, Outcome::Ended(ended)));
+        self.end(Arc::new(key), reply, unfinished.is_of_bridge, turn);
     }
 
     fn cancel_call(&mut self, call: CallId, turn: &mut Turn<'_>) {

@@ -68,12 +68,10 @@ impl Known {
 
     /// Keeps in mind that a request has ended, with the reply where that is to be sent again, and forgets the oldest.
     pub(super) fn end(&mut self, key: Arc<AssemblyKey>, reply: Option<Vec<Record>>, is_of_bridge: bool, now_ns: u64) {
-        let bytes = kept_bytes(reply.as_ref());
-        let has_room = bytes <= KEPT_BYTES_MAX && self.kept_bytes + bytes <= KEPT_BYTES_TOGETHER;
-        let reply = reply.filter(|_| has_room);
-        self.kept_bytes += kept_bytes(reply.as_ref());
-        if let Some(Seen::Ended(earlier)) = self.seen.insert(key.clone(), Seen::Ended(reply)) {
-            self.kept_bytes -= kept_bytes(earlier.as_ref());
+        let reply = reply.filter(|reply| has_room(self.kept_bytes, reply));
+        self.kept_bytes += reply.as_deref().map_or(0, kept_bytes);
+        if let Some(Seen::Ended(Some(earlier))) = self.seen.insert(key.clone(), Seen::Ended(reply)) {
+            self.kept_bytes -= kept_bytes(&earlier);
         }
         let ended_max = if is_of_bridge { self.bounds.bridge } else { self.bounds.program };
         self.ended_together += 1;
@@ -84,6 +82,15 @@ impl Known {
         self.forget(&key.0, ended_max, now_ns);
         if self.ended_together > self.bounds.together {
             self.make_room(now_ns);
+        }
+    }
+
+    /// Keeps another reply to a request that has ended.
+    pub(super) fn replace(&mut self, key: &AssemblyKey, reply: &[Record]) {
+        if let Some(Seen::Ended(kept)) = self.seen.get_mut(key) {
+            self.kept_bytes -= kept.as_deref().map_or(0, kept_bytes);
+            *kept = has_room(self.kept_bytes, reply).then(|| reply.to_vec());
+            self.kept_bytes += kept.as_deref().map_or(0, kept_bytes);
         }
     }
 
@@ -115,7 +122,7 @@ impl Known {
             if let Some(Seen::Ended(_)) = self.seen.get(key)
                 && let Some(Seen::Ended(kept)) = self.seen.remove(key)
             {
-                self.kept_bytes -= kept_bytes(kept.as_ref());
+                self.kept_bytes -= kept.as_deref().map_or(0, kept_bytes);
             }
             ended.pop_front();
             self.ended_together -= 1;
@@ -126,8 +133,14 @@ impl Known {
     }
 }
 
-fn kept_bytes(records: Option<&Vec<Record>>) -> usize {
-    records.into_iter().flatten().map(|record| record.payload.as_ref().map_or(0, Vec::len)).sum()
+/// True if a reply is kept next to others of so many bytes.
+fn has_room(kept: usize, reply: &[Record]) -> bool {
+    let bytes = kept_bytes(reply);
+    bytes <= KEPT_BYTES_MAX && kept + bytes <= KEPT_BYTES_TOGETHER
+}
+
+fn kept_bytes(reply: &[Record]) -> usize {
+    reply.iter().map(|record| record.payload.as_ref().map_or(0, Vec::len)).sum()
 }
 
 #[cfg(test)]

@@ -60,6 +60,43 @@ fn a_repeated_call_gets_its_reply_again() {
 }
 
 #[test]
+fn a_repeated_refusal_is_the_same() {
+    let mut world = world();
+    let mut elsewhere = REQUEST;
+    elsewhere[1].1 = "no/such/route";
+    for _ in 0..3 {
+        world.append("test.inbox.a", record(&elsewhere, ""));
+        world.run_for(100 * MS);
+    }
+    let replies = world.records("test.reply.orders");
+    let is_refusal = |reply: &Record| reply.payload.as_ref().is_some_and(|json| json.starts_with(br#"{"kind":"no_r"#));
+    assert!(replies.len() == 3 && replies.iter().all(is_refusal), "{replies:?}");
+    // A send that was refused has no reply, also where it names a topic.
+    let mut send = elsewhere.to_vec();
+    send[2].1 = "order 8";
+    send.push(("gapless-one-way", "true"));
+    for _ in 0..2 {
+        world.append("test.inbox.a", record(&send, ""));
+    }
+    world.run_for(100 * MS);
+    assert_eq!(world.records("test.reply.orders").len(), 3);
+}
+
+#[test]
+fn a_repeated_ending_is_the_same() {
+    let mut world = world();
+    world.too_long = Some(|record| record.headers.contains(&("gapless-status".into(), b"reply".to_vec())));
+    for _ in 0..3 {
+        world.append("test.inbox.a", record(&REQUEST, "1 hello"));
+        world.run_for(100 * MS);
+    }
+    let replies = world.records("test.reply.orders");
+    let is_ending = |reply: &Record| reply.payload.as_ref().is_some_and(|json| json.starts_with(br#"{"kind":"bad_m"#));
+    assert!(replies.len() == 3 && replies.iter().all(is_ending), "{replies:?}");
+    assert_eq!(world.handled[&1], 1);
+}
+
+#[test]
 fn refusals_and_errors_are_readable() {
     let mut world = world();
     let mut numbered = REQUEST;
