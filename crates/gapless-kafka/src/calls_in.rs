@@ -163,7 +163,7 @@ impl CallsIn {
 
     /// True if no call and no reply is under way.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.calls.is_empty() && self.sent.is_empty() 
+        self.calls.is_empty() && self.sent.is_empty() && self.unsent.is_empty()
     }
 
     pub(crate) fn len(&self) -> usize {

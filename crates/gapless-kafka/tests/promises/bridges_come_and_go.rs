@@ -1,6 +1,6 @@
 //! A bridge that begins again, stops, dies, hangs or loses its broker: what becomes of calls and routes, and when.
 
-use super::world::{Faults, MS, ROUTE, SECOND, World, limits, offer};
+use super::world::{Faults, MS, ROUTE, SECOND, World, limits, offer, program_request};
 use gapless_kafka::bridge_core::Input;
 use gapless_kafka::config::Limits;
 use gapless_kafka::effects::{BridgeError, Notice};
@@ -308,4 +308,20 @@ fn a_begun_request_is_never_discarded() {
     let counters = world.bridges[1].core.counters();
     assert_eq!((counters.discarded_requests, counters.repeated_requests), (0, 1));
     assert!(world.calls[&begun].outcomes.is_empty(), "{:?}", world.calls[&begun]);
+}
+
+#[test]
+fn a_clean_stop_waits_for_unsent_replies() {
+    let mut world = World::of(23, &["a"]);
+    let request = Record { payload: Some(b"1 hello".to_vec()), headers: program_request("7", ROUTE), key: None };
+    world.append("test.inbox.a", request);
+    world.mute = Some(0);
+    world.run_for(100 * MS);
+    world.input(0, Input::Stop);
+    world.run_for(400 * MS);
+    world.mute = None;
+    world.run_for(12 * SECOND);
+    assert_eq!(world.bridges[0].ended, Some(Ok(())));
+    let [reply] = &world.records("test.reply.x")[..] else { panic!("no reply") };
+    assert_eq!(reply.payload.as_deref(), Some(&b"1 hello by a"[..]));
 }
