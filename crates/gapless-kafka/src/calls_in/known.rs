@@ -9,8 +9,10 @@ use std::sync::Arc;
 
 /// Requests that have ended are known for so long, ns.
 const KNOWN_NS: u64 = 60_000_000_000;
-/// Numbers of ended requests that are known.
-const BOUNDS: Bounds = Bounds { bridge: 16 << 10, program: 60_000, together: 256 << 10 };
+/// Limits of ended requests of bridges, which repeat none; a broker repeats only those of its last batches.
+const OF_BRIDGES: Limits = Limits { sender: 16 << 10, together: 256 << 10 };
+/// Limits of ended requests of programs: in a minute 1,000 a second of one, and 4,000 of all.
+const OF_PROGRAMS: Limits = Limits { sender: 60_000, together: 256 << 10 };
 /// Replies to programs that are no bridges are kept for a repeated request up to this length, and to this length together.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 const KEPT_BYTES_TOGETHER: usize = 16 << 20;
@@ -23,27 +25,74 @@ pub(super) enum Seen {
     Ended(Option<Vec<Record>>),
 }
 
-/// Numbers of ended requests that are known, at most.
+/// Ended requests that are known, at most.
 #[derive(Clone, Copy, Debug)]
-struct Bounds {
-    /// For one bridge, which repeats none; a broker repeats only those of its last batches.
-    bridge: usize,
-    /// For one program: 1,000 a second are known for their time.
-    program: usize,
-    /// For all senders.
+struct Limits {
+    sender: usize,
     together: usize,
 }
 
 /// Requests of one sender that have ended, in that order, with the time, ns of the monotonic clock.
 type Ended = VecDeque<(u64, Arc<AssemblyKey>)>;
 
+/// Ended requests of senders of one kind.
+#[derive(Debug)]
+struct Pool {
+    limits: Limits,
+    senders: HashMap<String, Ended>,
+    together: usize,
+}
+
+impl Pool {
+    fn new(limits: Limits) -> Self {
+        Self { limits, senders: HashMap::new(), together: 0 }
+    }
+
+    /// Adds a request that has ended now. Returns the requests that are forgotten for it.
+    fn add(&mut self, key: Arc<AssemblyKey>, now_ns: u64) -> Vec<Arc<AssemblyKey>> {
+        self.together += 1;
+        match self.senders.get_mut(&key.0) {
+            Some(ended) => ended.push_back((now_ns, key.clone())),
+            None => _ = self.senders.insert(key.0.clone(), Ended::from([(now_ns, key.clone())])),
+        }
+        let mut forgotten = self.forget(&key.0, self.limits.sender, now_ns);
+        if self.together > self.limits.together {
+            // Senders with more than their share lose their oldest, a quarter of all together: so this is seldom done.
+            let share = self.limits.together / 4 * 3 / self.senders.len();
+            forgotten.extend(self.forget_all(share, now_ns));
+        }
+        forgotten
+    }
+
+    /// Forgets the oldest of each sender that are too old, or more than `ended_max`.
+    fn forget_all(&mut self, ended_max: usize, now_ns: u64) -> Vec<Arc<AssemblyKey>> {
+        let senders: Vec<_> = self.senders.keys().cloned().collect();
+        senders.into_iter().flat_map(|sender| self.forget(&sender, ended_max, now_ns)).collect()
+    }
+
+    fn forget(&mut self, sender: &str, ended_max: usize, now_ns: u64) -> Vec<Arc<AssemblyKey>> {
+        let mut forgotten = Vec::new();
+        let Some(ended) = self.senders.get_mut(sender) else { return forgotten };
+        loop {
+            let is_excess = ended.len() > ended_max;
+            let oldest = ended.pop_front_if(|(ended_ns, _)| is_excess || now_ns.saturating_sub(*ended_ns) > KNOWN_NS);
+            let Some((_, key)) = oldest else { break };
+            forgotten.push(key);
+        }
+        self.together -= forgotten.len();
+        if ended.is_empty() {
+            self.senders.remove(sender);
+        }
+        forgotten
+    }
+}
+
 /// Requests that were seen.
 #[derive(Debug)]
 pub(super) struct Known {
-    bounds: Bounds,
     seen: HashMap<Arc<AssemblyKey>, Seen>,
-    ended: HashMap<String, Ended>,
-    ended_together: usize,
+    bridges: Pool,
+    programs: Pool,
     kept_bytes: usize,
     /// Time of the next look at all senders, ns of the monotonic clock.
     look_ns: u64,
@@ -51,11 +100,12 @@ pub(super) struct Known {
 
 impl Known {
     pub(super) fn new() -> Self {
-        Self::with(BOUNDS)
+        Self::with(OF_BRIDGES, OF_PROGRAMS)
     }
 
-    fn with(bounds: Bounds) -> Self {
-        Self { bounds, seen: HashMap::new(), ended: HashMap::new(), ended_together: 0, kept_bytes: 0, look_ns: 0 }
+    fn with(of_bridges: Limits, of_programs: Limits) -> Self {
+        let (bridges, programs) = (Pool::new(of_bridges), Pool::new(of_programs));
+        Self { seen: HashMap::new(), bridges, programs, kept_bytes: 0, look_ns: 0 }
     }
 
     pub(super) fn get(&self, key: &AssemblyKey) -> Option<&Seen> {
@@ -73,16 +123,9 @@ impl Known {
         if let Some(Seen::Ended(Some(earlier))) = self.seen.insert(key.clone(), Seen::Ended(reply)) {
             self.kept_bytes -= kept_bytes(&earlier);
         }
-        let ended_max = if is_of_bridge { self.bounds.bridge } else { self.bounds.program };
-        self.ended_together += 1;
-        match self.ended.get_mut(&key.0) {
-            Some(ended) => ended.push_back((now_ns, key.clone())),
-            None => _ = self.ended.insert(key.0.clone(), Ended::from([(now_ns, key.clone())])),
-        }
-        self.forget(&key.0, ended_max, now_ns);
-        if self.ended_together > self.bounds.together {
-            self.make_room(now_ns);
-        }
+        let pool = if is_of_bridge { &mut self.bridges } else { &mut self.programs };
+        let forgotten = pool.add(key, now_ns);
+        self.remove(forgotten);
     }
 
     /// Keeps another reply to a request that has ended.
@@ -100,35 +143,19 @@ impl Known {
             return;
         }
         self.look_ns = now_ns + KNOWN_NS / 4;
-        for sender in self.ended.keys().cloned().collect::<Vec<_>>() {
-            self.forget(&sender, usize::MAX, now_ns);
+        for forgotten in [&mut self.bridges, &mut self.programs].map(|pool| pool.forget_all(usize::MAX, now_ns)) {
+            self.remove(forgotten);
         }
     }
 
-    /// Senders with more than their share lose their oldest, a quarter of all together: so this is seldom done.
-    fn make_room(&mut self, now_ns: u64) {
-        let share = self.bounds.together / 4 * 3 / self.ended.len();
-        for sender in self.ended.keys().cloned().collect::<Vec<_>>() {
-            self.forget(&sender, share, now_ns);
-        }
-    }
-
-    /// Forgets the oldest of a sender that are too old, or more than `ended_max`.
-    fn forget(&mut self, sender: &str, ended_max: usize, now_ns: u64) {
-        let Some(ended) = self.ended.get_mut(sender) else { return };
-        while let Some((ended_ns, key)) = ended.front()
-            && (ended.len() > ended_max || now_ns.saturating_sub(*ended_ns) > KNOWN_NS)
-        {
-            if let Some(Seen::Ended(_)) = self.seen.get(key)
-                && let Some(Seen::Ended(kept)) = self.seen.remove(key)
+    fn remove(&mut self, forgotten: Vec<Arc<AssemblyKey>>) {
+        for key in forgotten {
+            // A request may have begun again under its name.
+            if let Some(Seen::Ended(_)) = self.seen.get(&key)
+                && let Some(Seen::Ended(kept)) = self.seen.remove(&key)
             {
                 self.kept_bytes -= kept.as_deref().map_or(0, kept_bytes);
             }
-            ended.pop_front();
-            self.ended_together -= 1;
-        }
-        if ended.is_empty() {
-            self.ended.remove(sender);
         }
     }
 }
@@ -148,7 +175,8 @@ mod tests {
     use super::*;
 
     const SECOND: u64 = 1_000_000_000;
-    const SMALL: Bounds = Bounds { bridge: 16, program: 60, together: 256 };
+    const BRIDGES: Limits = Limits { sender: 16, together: 64 };
+    const PROGRAMS: Limits = Limits { sender: 60, together: 256 };
 
     fn key(sender: &str, number: usize) -> Arc<AssemblyKey> {
         Arc::new((sender.to_owned(), number.to_string()))
@@ -160,9 +188,9 @@ mod tests {
 
     #[test]
     fn a_busy_sender_forgets_only_its_own() {
-        let mut known = Known::with(SMALL);
+        let mut known = Known::with(BRIDGES, PROGRAMS);
         known.end(key("gapless.reply.x", 0), reply(7), false, 0);
-        for number in 0..SMALL.bridge + 1 {
+        for number in 0..BRIDGES.sender + 1 {
             known.end(key("b@0000000000000007", number), None, true, SECOND);
         }
         assert!(known.get(&key("gapless.reply.x", 0)).is_some());
@@ -172,7 +200,8 @@ mod tests {
         known.expire(60 * SECOND);
         assert!(known.get(&key("gapless.reply.x", 0)).is_some());
         known.expire(76 * SECOND);
-        assert_eq!((known.seen.len(), known.ended.len(), known.ended_together, known.kept_bytes), (0, 0, 0, 0));
+        assert!(known.seen.is_empty() && known.bridges.senders.is_empty() && known.programs.senders.is_empty());
+        assert_eq!((known.bridges.together, known.programs.together, known.kept_bytes), (0, 0, 0));
     }
 
     #[test]
@@ -188,14 +217,27 @@ mod tests {
 
     #[test]
     fn many_senders_share_the_room() {
-        let mut known = Known::with(SMALL);
+        let mut known = Known::with(BRIDGES, PROGRAMS);
         (0..8).for_each(|number| known.end(key("quiet", number), None, false, 0));
-        for number in 0..SMALL.together / SMALL.program + 1 {
+        for number in 0..PROGRAMS.together / PROGRAMS.sender + 1 {
             let sender = format!("busy {number}");
-            (0..SMALL.program).for_each(|number| known.end(key(&sender, number), None, false, 0));
+            (0..PROGRAMS.sender).for_each(|number| known.end(key(&sender, number), None, false, 0));
         }
-        assert!(known.ended_together <= SMALL.together && known.seen.len() == known.ended_together);
+        let together = known.programs.together;
+        assert!(together <= PROGRAMS.together && known.seen.len() == together);
         assert!((0..8).all(|number| known.get(&key("quiet", number)).is_some()));
+    }
+
+    #[test]
+    fn bridges_push_no_programs_out() {
+        let mut known = Known::with(BRIDGES, PROGRAMS);
+        (0..PROGRAMS.sender).for_each(|number| known.end(key("x", number), None, false, 0));
+        for bridge in 0..PROGRAMS.together {
+            let sender = format!("b@{bridge:016x}");
+            (0..BRIDGES.sender).for_each(|number| known.end(key(&sender, number), None, true, 0));
+        }
+        assert!((0..PROGRAMS.sender).all(|number| known.get(&key("x", number)).is_some()));
+        assert!(known.bridges.together <= BRIDGES.together);
     }
 
     #[test]
