@@ -41,7 +41,7 @@ pub const SEGMENT_BYTES_MIN: usize = 1 << 10;
 pub const SEGMENT_HEADERS_BYTES: usize = 20 << 10;
 // The longest payload is read in the shortest segments.
 const _: () = assert!(PAYLOAD_BYTES_MAX / SEGMENT_BYTES_MIN <= SEGMENTS_MAX as usize);
-/// All senders together have unfinished payloads of so many times the bytes of one.
+/// All senders together have so many times the unfinished payloads of one, and their bytes.
 const UNFINISHED_SENDERS: u64 = 8;
 /// Properties of the client that the bridge sets itself.
 const OWN_PROPERTIES: [&str; 11] = [
@@ -148,6 +148,8 @@ impl Limits {
             payload_bytes: PAYLOAD_BYTES_MAX as u64,
             sender_bytes: self.bytes_per_peer,
             total_bytes: self.bytes_per_peer.saturating_mul(UNFINISHED_SENDERS),
+            sender_payloads: self.calls_per_peer as usize,
+            total_payloads: self.calls_per_peer as usize * UNFINISHED_SENDERS as usize,
         }
     }
 }

@@ -4,7 +4,8 @@
 //! when a later one comes will never come.
 
 use crate::record::SegmentPlace;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// Cuts a payload of more than `segment_bytes` into segments, each with its place; a shorter one stays whole, without a place.
 #[must_use]
@@ -26,6 +27,10 @@ pub struct AssemblyLimits {
     pub sender_bytes: u64,
     /// Bytes of all unfinished payloads of all senders, as they were announced.
     pub total_bytes: u64,
+    /// Unfinished payloads of one sender.
+    pub sender_payloads: usize,
+    /// Unfinished payloads of all senders.
+    pub total_payloads: usize,
 }
 
 /// Name of an unfinished payload: its sender, and its correlation.
@@ -53,17 +58,44 @@ struct Assembly<T> {
 #[derive(Debug)]
 pub struct Assemblies<T> {
     limits: AssemblyLimits,
-    unfinished: HashMap<AssemblyKey, Assembly<T>>,
-    /// Announced bytes of the unfinished payloads of each sender, and of all.
-    announced: HashMap<String, u64>,
-    announced_total: u64,
+    unfinished: HashMap<Arc<AssemblyKey>, Assembly<T>>,
+    /// Names by the time at which they are given up, ns of the monotonic clock.
+    expiries: BTreeSet<(u64, Arc<AssemblyKey>)>,
+    /// Unfinished payloads of each sender, and of all.
+    announced: HashMap<String, Announced>,
+    announced_total: Announced,
+}
+
+/// Unfinished payloads, and their bytes as they were announced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Announced {
+    payloads: usize,
+    bytes: u64,
+}
+
+impl Announced {
+    const fn add(&mut self, bytes: u64) {
+        self.payloads += 1;
+        self.bytes += bytes;
+    }
+
+    const fn remove(&mut self, bytes: u64) {
+        self.payloads -= 1;
+        self.bytes -= bytes;
+    }
 }
 
 impl<T> Assemblies<T> {
     /// An empty set with these limits.
     #[must_use]
     pub fn new(limits: AssemblyLimits) -> Self {
-        Self { limits, unfinished: HashMap::new(), announced: HashMap::new(), announced_total: 0 }
+        Self {
+            limits,
+            unfinished: HashMap::new(),
+            expiries: BTreeSet::new(),
+            announced: HashMap::new(),
+            announced_total: Announced::default(),
+        }
     }
 
     /// The first segment has come.
@@ -79,25 +111,34 @@ impl<T> Assemblies<T> {
         expires_ns: u64,
     ) -> Result<(), (T, String)> {
         self.remove(&key);
-        let AssemblyLimits { payload_bytes, sender_bytes, total_bytes } = self.limits;
+        let AssemblyLimits { payload_bytes, sender_bytes, total_bytes, sender_payloads, total_payloads } = self.limits;
         if place.total_bytes > payload_bytes {
             let reason = format!("a payload of {} bytes; at most {payload_bytes} are allowed", place.total_bytes);
             return Err((head, reason));
         }
-        let announced = self.announced.get(&key.0).copied().unwrap_or(0);
-        if announced + place.total_bytes > sender_bytes {
-            let reason = format!("unfinished payloads of {} have more than {sender_bytes} bytes", key.0);
+        let announced = self.announced.get(&key.0).copied().unwrap_or_default();
+        if announced.payloads >= sender_payloads || announced.bytes + place.total_bytes > sender_bytes {
+            let reason = format!(
+                "{} has {sender_payloads} unfinished payloads, or more than {sender_bytes} bytes of them",
+                key.0
+            );
             return Err((head, reason));
         }
-        if self.announced_total + place.total_bytes > total_bytes {
-            return Err((head, format!("unfinished payloads of all senders have more than {total_bytes} bytes")));
+        let total = self.announced_total;
+        if total.payloads >= total_payloads || total.bytes + place.total_bytes > total_bytes {
+            let reason = format!(
+                "all senders have {total_payloads} unfinished payloads, or more than {total_bytes} bytes of them"
+            );
+            return Err((head, reason));
         }
         // More bytes than announced have no place in the last segment.
         if bytes.is_empty() || bytes.len() as u64 >= place.total_bytes {
             return Err((head, "its first segment has a wrong length".to_owned()));
         }
-        *self.announced.entry(key.0.clone()).or_insert(0) += place.total_bytes;
-        self.announced_total += place.total_bytes;
+        self.announced.entry(key.0.clone()).or_default().add(place.total_bytes);
+        self.announced_total.add(place.total_bytes);
+        let key = Arc::new(key);
+        self.expiries.insert((expires_ns, key.clone()));
         self.unfinished.insert(key, Assembly { head, place, bytes, expires_ns });
         Ok(())
     }
@@ -143,18 +184,26 @@ impl<T> Assemblies<T> {
 
     /// Gives up those of a sender.
     pub fn give_up_of(&mut self, sender: &str) -> Vec<(AssemblyKey, T)> {
-        self.take(|key, _| key.0 == sender)
+        let mut keys: Vec<_> = self.unfinished.keys().filter(|key| key.0 == sender).cloned().collect();
+        keys.sort();
+        keys.iter().filter_map(|key| self.remove(key).map(|assembly| ((**key).clone(), assembly.head))).collect()
     }
 
     /// Gives up those whose time is over.
     pub fn expire(&mut self, now_ns: u64) -> Vec<(AssemblyKey, T)> {
-        self.take(|_, assembly| assembly.expires_ns <= now_ns)
+        let mut expired = Vec::new();
+        while let Some((expires_ns, key)) = self.expiries.first().cloned()
+            && expires_ns <= now_ns
+        {
+            expired.extend(self.remove(&key).map(|assembly| ((*key).clone(), assembly.head)));
+        }
+        expired
     }
 
     /// Time at which the next one is given up, ns of the monotonic clock.
     #[must_use]
     pub fn next_expiry_ns(&self) -> Option<u64> {
-        self.unfinished.values().map(|assembly| assembly.expires_ns).min()
+        self.expiries.first().map(|(expires_ns, _)| *expires_ns)
     }
 
     /// True if no payload is unfinished.
@@ -163,22 +212,17 @@ impl<T> Assemblies<T> {
         self.unfinished.is_empty()
     }
 
-    fn take(&mut self, is_over: impl Fn(&AssemblyKey, &Assembly<T>) -> bool) -> Vec<(AssemblyKey, T)> {
-        let over = self.unfinished.iter().filter(|(key, assembly)| is_over(key, assembly));
-        let mut keys: Vec<_> = over.map(|(key, _)| key.clone()).collect();
-        keys.sort();
-        keys.into_iter().filter_map(|key| self.remove(&key).map(|assembly| (key, assembly.head))).collect()
-    }
-
     fn remove(&mut self, key: &AssemblyKey) -> Option<Assembly<T>> {
-        let assembly = self.unfinished.remove(key)?;
-        self.announced_total -= assembly.place.total_bytes;
+        let (key, assembly) = self.unfinished.remove_entry(key)?;
+        let bytes = assembly.place.total_bytes;
+        self.announced_total.remove(bytes);
         if let Some(announced) = self.announced.get_mut(&key.0) {
-            *announced -= assembly.place.total_bytes;
-            if *announced == 0 {
+            announced.remove(bytes);
+            if announced.payloads == 0 {
                 self.announced.remove(&key.0);
             }
         }
+        self.expiries.remove(&(assembly.expires_ns, key));
         Some(assembly)
     }
 }
@@ -187,7 +231,13 @@ impl<T> Assemblies<T> {
 mod tests {
     use super::*;
 
-    const LIMITS: AssemblyLimits = AssemblyLimits { payload_bytes: 100, sender_bytes: 150, total_bytes: 220 };
+    const LIMITS: AssemblyLimits = AssemblyLimits {
+        payload_bytes: 100,
+        sender_bytes: 150,
+        total_bytes: 220,
+        sender_payloads: 3,
+        total_payloads: 5,
+    };
 
     fn key(name: &str) -> AssemblyKey {
         ("a".to_owned(), name.to_owned())
@@ -242,16 +292,35 @@ mod tests {
         assert_eq!(reason, "a payload of 101 bytes; at most 100 are allowed");
         assemblies.begin(key("x"), 7, place(100), vec![1], 50).unwrap();
         let (head, reason) = assemblies.begin(key("y"), 8, place(51), vec![1], 50).unwrap_err();
-        assert_eq!((head, &*reason), (8, "unfinished payloads of a have more than 150 bytes"));
+        assert_eq!((head, &*reason), (8, "a has 3 unfinished payloads, or more than 150 bytes of them"));
         assemblies.begin(("b".to_owned(), "y".to_owned()), 8, place(100), vec![1], 60).unwrap();
         let (_, reason) = assemblies.begin(("c".to_owned(), "y".to_owned()), 8, place(21), vec![1], 60).unwrap_err();
-        assert_eq!(reason, "unfinished payloads of all senders have more than 220 bytes");
+        assert_eq!(reason, "all senders have 5 unfinished payloads, or more than 220 bytes of them");
         // Again under the same name: the first is given up.
         assemblies.begin(key("x"), 9, place(99), vec![1], 50).unwrap();
         assert_eq!(assemblies.next_expiry_ns(), Some(50));
         assert_eq!((assemblies.expire(49), assemblies.expire(50)), (vec![], vec![(key("x"), 9)]));
         assert_eq!(assemblies.give_up_of("b").len(), 1);
         assert!(assemblies.is_empty() && assemblies.announced.is_empty());
-        assert_eq!(assemblies.announced_total, 0);
+        assert!(assemblies.announced_total == Announced::default() && assemblies.expiries.is_empty());
+    }
+
+    #[test]
+    fn many_short_payloads_have_a_limit() {
+        let place = SegmentPlace { index: 0, count: 2, total_bytes: 2 };
+        let mut assemblies = Assemblies::new(LIMITS);
+        let mut begin = |sender: &str, name: u8| {
+            let key = (sender.to_owned(), name.to_string());
+            assemblies.begin(key, name, place, vec![1], 90 - u64::from(name)).map_err(|(_, reason)| reason)
+        };
+        (0..3).for_each(|name| begin("a", name).unwrap());
+        assert!(begin("a", 3).is_err_and(|reason| reason.starts_with("a has 3 unfinished payloads")));
+        assert_eq!((begin("b", 4), begin("b", 5)), (Ok(()), Ok(())));
+        assert!(begin("c", 6).is_err_and(|reason| reason.starts_with("all senders have 5 unfinished payloads")));
+        let names = |expired: Vec<(AssemblyKey, u8)>| expired.into_iter().map(|(_, name)| name).collect::<Vec<_>>();
+        assert_eq!(names(assemblies.expire(88)), [5, 4, 2]);
+        assert_eq!(assemblies.next_expiry_ns(), Some(89));
+        assert_eq!(names(assemblies.give_up_of("a")), [0, 1]);
+        assert!(assemblies.is_empty() && assemblies.announced.is_empty() && assemblies.expiries.is_empty());
     }
 }

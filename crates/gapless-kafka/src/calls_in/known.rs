@@ -3,6 +3,7 @@
 
 use crate::effects::CallId;
 use crate::record::Record;
+use crate::record::bundle::length_of;
 use crate::segments::AssemblyKey;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ const KNOWN_NS: u64 = 60_000_000_000;
 const OF_BRIDGES: Limits = Limits { sender: 16 << 10, together: 256 << 10 };
 /// Limits of ended requests of programs: in a minute 1,000 a second of one, and 4,000 of all.
 const OF_PROGRAMS: Limits = Limits { sender: 60_000, together: 256 << 10 };
-/// Replies to programs that are no bridges are kept for a repeated request up to this length, and to this length together.
+/// Replies to programs that are no bridges are kept for a repeated request up to this length, with headers, and to this length together.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 const KEPT_BYTES_TOGETHER: usize = 16 << 20;
 
@@ -167,7 +168,7 @@ fn has_room(kept: usize, reply: &[Record]) -> bool {
 }
 
 fn kept_bytes(reply: &[Record]) -> usize {
-    reply.iter().map(|record| record.payload.as_ref().map_or(0, Vec::len)).sum()
+    reply.iter().map(length_of).sum()
 }
 
 #[cfg(test)]
@@ -182,14 +183,18 @@ mod tests {
         Arc::new((sender.to_owned(), number.to_string()))
     }
 
+    /// A reply of that length, most of it in a header.
     fn reply(length: usize) -> Option<Vec<Record>> {
-        Some(vec![Record { payload: Some(vec![0; length]), ..Record::default() }])
+        let mut record = Record { payload: Some(Vec::new()), ..Record::default() };
+        let rest = length - length_of(&record);
+        record.headers = vec![("x".into(), vec![0; rest - 5])];
+        Some(vec![record])
     }
 
     #[test]
     fn a_busy_sender_forgets_only_its_own() {
         let mut known = Known::with(BRIDGES, PROGRAMS);
-        known.end(key("gapless.reply.x", 0), reply(7), false, 0);
+        known.end(key("gapless.reply.x", 0), reply(70), false, 0);
         for number in 0..BRIDGES.sender + 1 {
             known.end(key("b@0000000000000007", number), None, true, SECOND);
         }

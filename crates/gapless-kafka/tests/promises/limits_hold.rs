@@ -4,7 +4,7 @@ use super::world::{Faults, MS, ROUTE, SECOND, World, limits};
 use gapless_kafka::config::Limits;
 use gapless_kafka::outcome::Ended;
 use gapless_kafka::record::names::BridgeId;
-use gapless_kafka::record::{ReplyHead, RequestHead, Writer};
+use gapless_kafka::record::{ReplyHead, RequestHead, SegmentPlace, Writer};
 
 /// A world of two bridges with other limits.
 fn world_with(seed: u64, limits: Limits) -> World {
@@ -49,6 +49,24 @@ fn the_served_bridge_is_busy_beyond_its_limits() {
     }
     world.run_for(100 * MS);
     assert_eq!(world.bridges[1].started.len(), 3);
+    let busy = |json: &[u8]| json.starts_with(br#"{"kind":"busy""#);
+    let answers = world.records("test.inbox.a");
+    assert_eq!(answers.iter().filter(|record| record.payload.as_deref().is_some_and(busy)).count(), 2);
+}
+
+#[test]
+fn unfinished_requests_have_a_limit() {
+    let mut world = world_with(9, Limits { calls_per_peer: 3, ..limits() });
+    let writer = Writer::new(world.bridges[0].core.id());
+    let to = world.bridges[1].core.id().incarnation;
+    let place = SegmentPlace { index: 0, count: 2, total_bytes: 2 };
+    for number in 0..5 {
+        let head = RequestHead { route: ROUTE.to_owned(), ..RequestHead::default() };
+        let mut record = writer.request(&format!("x:{number}"), to, &head, Some(place));
+        record.payload = Some(b"0".to_vec());
+        world.append("test.inbox.b", record);
+    }
+    world.run_for(100 * MS);
     let busy = |json: &[u8]| json.starts_with(br#"{"kind":"busy""#);
     let answers = world.records("test.inbox.a");
     assert_eq!(answers.iter().filter(|record| record.payload.as_deref().is_some_and(busy)).count(), 2);
