@@ -9,7 +9,7 @@
 //! | `callbacks` | errors and log lines of librdkafka |
 //! | `waiting_task` | the task that waits for librdkafka |
 //! | `errors` | errors as plain kinds, with the broker's words |
-//! | `native` | the two calls for which `rdkafka` has no safe function |
+//! | `native` | the calls for which `rdkafka` has no safe function |
 //! | `faults` | errors for the tests of this crate |
 //!
 //! ```no_run

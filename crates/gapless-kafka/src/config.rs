@@ -44,7 +44,7 @@ const _: () = assert!(PAYLOAD_BYTES_MAX / SEGMENT_BYTES_MIN <= SEGMENTS_MAX as u
 /// All senders together have so many times the unfinished payloads of one, and their bytes.
 const UNFINISHED_SENDERS: u64 = 8;
 /// Properties of the client that the bridge sets itself.
-const OWN_PROPERTIES: [&str; 11] = [
+const OWN_PROPERTIES: [&str; 13] = [
     "acks",
     "auto.offset.reset",
     "bootstrap.servers",
@@ -55,6 +55,8 @@ const OWN_PROPERTIES: [&str; 11] = [
     "isolation.level",
     "metadata.broker.list",
     "request.required.acks",
+    "retry.backoff.max.ms",
+    "retry.backoff.ms",
     "transactional.id",
 ];
 

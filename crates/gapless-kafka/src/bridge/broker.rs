@@ -447,10 +447,10 @@ fn delivered(token: Token, delivery: &Delivery) -> Input {
             Input::Delivered { token, result: Ok(Appended { offset, append_time_ms }) }
         }
         (persistence, _) => {
-            // A broker that has taken a record and lost the lead refuses it, and the client says "not persisted" although the next leader has it:
-            // only what no leader can have taken is certain.
+            // A broker that has taken a record and lost the lead refuses it, and the client says "not persisted" although the next leader has it,
+            // also if that one refuses the second attempt: only a refusal of the first attempt is certain.
             let certainty = match error.as_ref().map(|error| error.kind) {
-                _ if persistence != Persistence::NotPersisted => Certainty::Doubtful,
+                _ if persistence != Persistence::NotPersisted || !delivery.is_first_attempt => Certainty::Doubtful,
                 Some(ErrorKind::TooLarge) => Certainty::TooLong,
                 Some(ErrorKind::NotAuthorized) => Certainty::Absent,
                 _ => Certainty::Doubtful,
@@ -490,22 +490,25 @@ mod tests {
     #[test]
     fn doubt_stays_unless_no_leader_took_it() {
         let token = Token::Request(RequestId(7));
-        let lost = |kind| Delivery {
+        let lost = |kind, is_first_attempt| Delivery {
             token: token.to_number() as usize,
             persistence: Persistence::NotPersisted,
+            is_first_attempt,
             offset: None,
             append_time_ms: None,
             error: Some(error(kind)),
         };
-        for (kind, expected) in [
-            (ErrorKind::TooLarge, Certainty::TooLong),
-            (ErrorKind::NotAuthorized, Certainty::Absent),
-            (ErrorKind::TimedOut, Certainty::Doubtful),
-            (ErrorKind::Discarded, Certainty::Doubtful),
-            (ErrorKind::UnknownTopic, Certainty::Doubtful),
+        for (kind, is_first_attempt, expected) in [
+            (ErrorKind::TooLarge, true, Certainty::TooLong),
+            (ErrorKind::NotAuthorized, true, Certainty::Absent),
+            (ErrorKind::TooLarge, false, Certainty::Doubtful),
+            (ErrorKind::NotAuthorized, false, Certainty::Doubtful),
+            (ErrorKind::TimedOut, true, Certainty::Doubtful),
+            (ErrorKind::Discarded, true, Certainty::Doubtful),
+            (ErrorKind::UnknownTopic, true, Certainty::Doubtful),
         ] {
-            let Input::Delivered { result: Err(NotAppended { certainty, .. }), .. } = delivered(token, &lost(kind))
-            else {
+            let report = delivered(token, &lost(kind, is_first_attempt));
+            let Input::Delivered { result: Err(NotAppended { certainty, .. }), .. } = report else {
                 panic!("{kind:?} is no loss")
             };
             assert_eq!(certainty, expected, "{kind:?}");
@@ -517,6 +520,7 @@ mod tests {
         let appended = |token: Token| Delivery {
             token: token.to_number() as usize,
             persistence: Persistence::Persisted,
+            is_first_attempt: true,
             offset: None,
             append_time_ms: None,
             error: None,

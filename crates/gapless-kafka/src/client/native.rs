@@ -1,4 +1,4 @@
-//! Two calls for which `rdkafka` has no safe function. All other modules of this crate deny `unsafe`.
+//! Calls for which `rdkafka` has no safe function. All other modules of this crate deny `unsafe`.
 
 use rdkafka::bindings;
 use rdkafka::message::BorrowedMessage;
@@ -28,6 +28,12 @@ pub(super) fn persistence(message: &BorrowedMessage<'_>) -> Persistence {
         bindings::rd_kafka_msg_status_t::RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED => Persistence::PossiblyPersisted,
         bindings::rd_kafka_msg_status_t::RD_KAFKA_MSG_STATUS_PERSISTED => Persistence::Persisted,
     }
+}
+
+/// Time from the hand-over of a record to now, while its delivery is reported, microseconds. `rdkafka` keeps it to itself.
+pub(super) fn latency_us(message: &BorrowedMessage<'_>) -> Option<u64> {
+    // SAFETY: the pointer is that of a message of a delivery report, which lives as long as `message`; the call reads one field of it.
+    u64::try_from(unsafe { bindings::rd_kafka_message_latency(message.ptr()) }).ok()
 }
 
 /// Headers of a received record in their order; `None` if they do not decode. `rdkafka` reads names as text and panics at

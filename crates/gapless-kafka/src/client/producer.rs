@@ -15,6 +15,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// Pause before the second attempt to send a record, ms. librdkafka takes up to a fifth away, by chance.
+const RETRY_PAUSE_MS: &str = "100";
+/// A record that was reported sooner had one attempt at most, microseconds.
+const FIRST_ATTEMPT_US: u64 = 75_000;
 /// Troubles that wait for their task at most: more say nothing new.
 const TROUBLES_MAX: usize = 16;
 
@@ -38,6 +42,8 @@ pub struct Delivery {
     pub token: usize,
     /// Persistence in the broker's log.
     pub persistence: Persistence,
+    /// It was sent once at most, so that its error is all that any broker has said of it.
+    pub is_first_attempt: bool,
     /// Offset, where it was acknowledged; none for a record whose first acknowledgement was lost and that was acknowledged at its retry.
     pub offset: Option<i64>,
     /// The broker's time of its append in ms since 1970, where it was acknowledged and the topic has append times.
@@ -105,6 +111,7 @@ fn delivery(message: &BorrowedMessage<'_>, error: Option<&KafkaError>, token: us
     Delivery {
         token,
         persistence: native::persistence(message),
+        is_first_attempt: native::latency_us(message).is_some_and(|latency_us| latency_us < FIRST_ATTEMPT_US),
         offset: is_acknowledged.then(|| message.offset()).filter(|offset| *offset >= 0),
         append_time_ms: match message.timestamp() {
             Timestamp::LogAppendTime(time_ms) if is_acknowledged => Some(time_ms),
@@ -132,8 +139,12 @@ impl Producer {
     pub fn open(connection: &Connection, options: &ProducerOptions) -> Result<Self, BrokerError> {
         const OPENING: &str = "open a producer";
         let reports = Arc::<Reports>::default();
-        // A topic that is gone is not made by the way, with settings of no kind.
-        let fixed = [("allow.auto.create.topics", "false")];
+        let fixed = [
+            // A topic that is gone is not made by the way, with settings of no kind.
+            ("allow.auto.create.topics", "false"),
+            ("retry.backoff.ms", RETRY_PAUSE_MS),
+            ("retry.backoff.max.ms", "1000"),
+        ];
         let config = connection.config(&options.properties()?, &fixed)?;
         let base = config
             .create_with_context(Callbacks { reports: Arc::clone(&reports), words: Words::of("produce".to_owned()) });

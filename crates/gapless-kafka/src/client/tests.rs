@@ -53,6 +53,22 @@ fn refusals_say_not_persisted() {
 }
 
 #[test]
+fn an_earlier_attempt_is_known() {
+    let (cluster, connection) = cluster();
+    let producer = producer(&connection, Duration::from_secs(20));
+    let refusal = RDKafkaRespErr::RD_KAFKA_RESP_ERR_POLICY_VIOLATION;
+    until_some("a refusal of the first attempt", || {
+        cluster.request_errors(RDKafkaApiKey::Produce, &[refusal]);
+        Some(deliver(&producer)).filter(|refused| refused.is_first_attempt)
+    });
+    // A leader that has taken the record and lost the lead refuses it, and the next one refuses the user.
+    let lost_lead = RDKafkaRespErr::RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION;
+    cluster.request_errors(RDKafkaApiKey::Produce, &[lost_lead, refusal]);
+    let refused = deliver(&producer);
+    assert_eq!((refused.persistence, refused.is_first_attempt), (Persistence::NotPersisted, false), "{refused:?}");
+}
+
+#[test]
 fn passing_errors_are_retried() {
     let (cluster, connection) = cluster();
     let errors = [
