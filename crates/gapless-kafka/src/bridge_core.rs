@@ -85,6 +85,8 @@ pub struct BridgeCore {
     routes_left_out: usize,
     /// Bridges whose leases cannot be used, with the reason.
     refused_leases: HashMap<String, String>,
+    /// The operator knows that the prefix has more bridges than are used.
+    has_told_full: bool,
     inbox_end: TopicEnd,
     presence_end: TopicEnd,
     beat_ns: u64,
@@ -115,6 +117,7 @@ impl BridgeCore {
             relayed: BTreeMap::new(),
             routes_left_out: 0,
             refused_leases: HashMap::new(),
+            has_told_full: false,
             inbox_end: TopicEnd::default(),
             presence_end: TopicEnd::default(),
             beat_ns: 0,

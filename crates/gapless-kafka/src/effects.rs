@@ -1,6 +1,7 @@
 //! [`Effect`]: an order of a core to its owner. Its owner does each in the order of the list.
 
 use crate::outcome::Outcome;
+use crate::peers::PEERS_MAX;
 use crate::record::{Record, RequestHead, Topic};
 use gapless_message::described::TypeDescription;
 use std::fmt;
@@ -222,6 +223,11 @@ pub enum Notice {
         /// Reason.
         reason: String,
     },
+    /// A bridge is not used, because the prefix has [`PEERS_MAX`] others. Told once.
+    PrefixFull {
+        /// Bridge.
+        bridge: String,
+    },
     /// A record cannot be read.
     Unreadable {
         /// Topic.
@@ -252,6 +258,9 @@ impl fmt::Display for Notice {
             Self::PeerSilent { bridge, reason } => write!(f, "bridge {bridge} is silent: {reason}"),
             Self::PeerBack { bridge } => write!(f, "bridge {bridge} is back"),
             Self::BadLease { bridge, reason } => write!(f, "bridge {bridge} is not used: {reason}"),
+            Self::PrefixFull { bridge } => {
+                write!(f, "bridge {bridge} is not used: the prefix has {PEERS_MAX} others; further ones are not named")
+            }
             Self::Unreadable { topic: Topic::Inbox, reason } => {
                 write!(f, "a record of the inbox cannot be read: {reason}")
             }

@@ -116,8 +116,10 @@ pub(crate) enum LeaseNews {
     Began { old: Option<Replaced> },
     /// The bridge was silent.
     Back,
-    /// A lease of an earlier life.
+    /// A lease of an earlier incarnation.
     Stale,
+    /// There are [`PEERS_MAX`] others.
+    NoRoom,
 }
 
 /// An incarnation that another one has replaced.
@@ -207,7 +209,7 @@ impl Peers {
         let lease_ns = at.now_ns.saturating_sub(at.age_ns);
         self.expiry_ns = self.expiry_ns.min(good_until_ns);
         let Some(index) = self.find(name) else {
-            let Some(index) = self.free_place() else { return LeaseNews::Stale };
+            let Some(index) = self.free_place() else { return LeaseNews::NoRoom };
             let name: Arc<str> = name.into();
             self.by_name.insert(name.clone(), index);
             let inbox = names::inbox(&self.prefix, &name).into();

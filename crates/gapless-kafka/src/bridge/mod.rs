@@ -124,6 +124,7 @@ impl BridgeEvent {
                 Notice::PeerSilent { .. } => "peer_silent",
                 Notice::PeerBack { .. } => "peer_back",
                 Notice::BadLease { .. } => "bad_lease",
+                Notice::PrefixFull { .. } => "prefix_full",
                 Notice::Unreadable { .. } => "unreadable",
                 Notice::BrokerLost { .. } => "broker_lost",
                 Notice::BrokerBack => "broker_back",

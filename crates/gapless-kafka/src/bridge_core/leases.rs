@@ -53,6 +53,12 @@ impl BridgeCore {
                 self.counters.stale_leases += 1;
                 return;
             }
+            LeaseNews::NoRoom => {
+                if self.is_joined() && !std::mem::replace(&mut self.has_told_full, true) {
+                    effects.push(Effect::Notice(Notice::PrefixFull { bridge: name }));
+                }
+                return;
+            }
             LeaseNews::Renewed if is_as_before => {
                 if let Some(peer) = self.peers.find(&name) {
                     self.peers.take_load(peer);

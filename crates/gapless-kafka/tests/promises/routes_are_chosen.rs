@@ -172,6 +172,24 @@ fn bridges_that_have_gone_leave_their_place() {
 }
 
 #[test]
+fn a_full_prefix_is_told_once() {
+    let mut world = World::of(12, &["a", "b"]);
+    let json = |incarnation| Lease { protocol: 1, lease_ms: 60_000, incarnation, ..Lease::default() }.to_json();
+    for number in 0..1_026 {
+        let name = format!("other-{number}");
+        let writer = Writer::new(&BridgeId { name: name.as_str().into(), incarnation: number });
+        world.append("test.presence", writer.lease(&name, "", Some(json(number))));
+    }
+    world.run_for(2 * SECOND);
+    let full = Notice::PrefixFull { bridge: "other-1023".to_owned() };
+    assert_eq!(world.bridges[0].notices.iter().filter(|notice| **notice == full).count(), 1);
+    assert!(
+        !world.bridges[0].notices.iter().any(|notice| matches!(notice, Notice::PrefixFull { .. } if *notice != full))
+    );
+    assert_eq!(world.bridges[0].core.counters().stale_leases, 0);
+}
+
+#[test]
 fn hostile_leases_change_nothing() {
     let mut world = World::of(8, &["a", "b"]);
     let evil = Writer::new(&BridgeId { name: "evil".into(), incarnation: 7 });
