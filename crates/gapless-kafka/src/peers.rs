@@ -235,9 +235,9 @@ impl Peers {
             return LeaseNews::Began { old: None };
         };
         let peer = &mut self.peers[index];
-        (peer.lease_append_ms, peer.lease_ns) = (at.append_ms, lease_ns);
         if lease.incarnation == peer.id.incarnation {
             let was = peer.state;
+            (peer.lease_append_ms, peer.lease_ns) = (at.append_ms, lease_ns);
             // Leases of a backlog are old, and do not shorten a younger one.
             (peer.lease, peer.good_until_ns) = (lease, good_until_ns.max(peer.good_until_ns));
             if was == PeerState::Deaf {
@@ -255,6 +255,7 @@ impl Peers {
         let mark = Some(lease.mark).filter(|mark| mark.is_after(peer.mark));
         let old = Replaced { id: std::mem::replace(&mut peer.id, id), mark };
         (peer.mark, peer.lease, peer.good_until_ns) = (lease.mark, lease, good_until_ns);
+        (peer.lease_append_ms, peer.lease_ns) = (at.append_ms, lease_ns);
         (peer.state, peer.heard_ns, peer.unanswered_ns) = (PeerState::Alive, at.now_ns, None);
         peer.load = Load::default();
         peer.by_route.clear();

@@ -64,3 +64,22 @@ fn silent_and_refused_peers_are_told_apart() {
     assert_eq!(status.refused_peers, [RefusedPeer { name: "c".to_owned(), reason }]);
     assert!(status.taken.is_empty(), "{:?}", status.taken);
 }
+
+#[test]
+fn stale_leases_are_no_sign_of_life() {
+    let mut world = World::of(4, &["a", "b"]);
+    let earlier = world.records("test.presence").into_iter().rev();
+    let earlier = earlier.clone().find(|record| record.key.as_deref() == Some(b"b")).unwrap();
+    world.run_for(SECOND);
+    world.restart(1, 2);
+    world.run_for(2 * SECOND);
+    world.kill(1);
+    for _ in 0..3 {
+        world.run_for(SECOND);
+        world.append("test.presence", earlier.clone());
+    }
+    world.run_for(100 * MS);
+    let heard_ms = status(&world, 0).peers[0].heard_ms;
+    assert!((3_000..4_200).contains(&heard_ms), "{heard_ms}");
+    assert_eq!(world.bridges[0].core.counters().stale_leases, 3);
+}
