@@ -4,7 +4,7 @@
 //! It does no input or output. The core's owner puts each record in, hands the ready ones to the producer, and asks for the tokens of
 //! each report.
 
-use crate::effects::{BUNDLE_KIND, KIND_BITS, KIND_MASK, OutgoingRecord, Token};
+use crate::effects::{BUNDLE_KIND, KIND_BITS, KIND_MASK, OutgoingRecord, RequestId, Token};
 use crate::record::bundle::{self, BUNDLE_RECORDS_MAX};
 use crate::record::{Record, names};
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ pub struct ProducerRecord {
 /// Records to one inbox.
 #[derive(Debug, Default)]
 struct InboxQueue {
-    waiting: Vec<(Token, Record)>,
+    waiting: Vec<OutgoingRecord>,
     /// Bytes of the waiting records.
     bytes: usize,
     /// Records without a report.
@@ -49,7 +49,12 @@ pub struct Bundles {
     /// Records without a report.
     unreported_records: HashMap<u64, (Arc<str>, Vec<Token>)>,
     last: u64,
+    /// A request that was withheld, whose further records are withheld, too.
+    withheld: Option<Token>,
 }
+
+/// Begins a request of [`OutgoingRecord::begins`], immediately before its record leaves. False if it is withheld.
+pub type Begin<'a> = dyn FnMut(RequestId) -> bool + 'a;
 
 impl Bundles {
     /// No records yet. A bundle is no longer than a segment, which the broker is known to take.
@@ -61,48 +66,56 @@ impl Bundles {
             nonempty: Vec::new(),
             unreported_records: HashMap::new(),
             last: 0,
+            withheld: None,
         }
     }
 
     /// Takes a record in. Returns the records that leave at once.
     #[must_use]
-    pub fn add(&mut self, outgoing: OutgoingRecord) -> Vec<ProducerRecord> {
+    pub fn add(&mut self, outgoing: OutgoingRecord, begin: &mut Begin<'_>) -> Vec<ProducerRecord> {
         let mut ready = Vec::new();
-        let OutgoingRecord { token, topic, record, .. } = outgoing;
+        if self.withheld == Some(outgoing.token) {
+            return ready;
+        }
+        let OutgoingRecord { token, topic, record, begins } = outgoing;
         let has = |header| record.headers.iter().any(|(name, _)| name == header);
         // A record for one incarnation goes to a bridge; programs read no bundles.
         let is_bundled = has(names::TO) && !has(names::SEGMENT);
         let length = bundle::length_of(&record);
         if !is_bundled || length > RECORD_BYTES_MAX.min(self.bytes_max) {
             // Records to one inbox keep their order.
-            self.flush_inbox(&topic, &mut ready);
+            self.flush_inbox(&topic, begin, &mut ready);
+            if begins.is_some_and(|request| !begin(request)) {
+                self.withheld = Some(token);
+                return ready;
+            }
             ready.push(ProducerRecord { number: token.to_number(), topic, record });
             return ready;
         }
         if self.queues.get(&topic).is_some_and(|queue| queue.bytes + length > self.bytes_max) {
-            self.flush_inbox(&topic, &mut ready);
+            self.flush_inbox(&topic, begin, &mut ready);
         }
         let queue = self.queues.entry(topic.clone()).or_default();
         if queue.waiting.is_empty() {
             self.nonempty.push(topic.clone());
         }
-        queue.waiting.push((token, record));
+        queue.waiting.push(OutgoingRecord { token, topic: topic.clone(), record, begins });
         queue.bytes += length;
         if queue.waiting.len() == BUNDLE_RECORDS_MAX {
-            self.flush_inbox(&topic, &mut ready);
+            self.flush_inbox(&topic, begin, &mut ready);
         }
         ready
     }
 
     /// The turn is over: waiting records leave, but for those to an inbox with too many records without a report.
     #[must_use]
-    pub fn flush_ready(&mut self) -> Vec<ProducerRecord> {
+    pub fn flush_ready(&mut self, begin: &mut Begin<'_>) -> Vec<ProducerRecord> {
         let mut ready = Vec::new();
         for topic in std::mem::take(&mut self.nonempty) {
             match self.queues.get(&topic) {
                 Some(queue) if queue.waiting.is_empty() => {}
                 Some(queue) if queue.unreported >= UNREPORTED_MAX => self.nonempty.push(topic),
-                _ => self.flush_inbox(&topic, &mut ready),
+                _ => self.flush_inbox(&topic, begin, &mut ready),
             }
         }
         ready
@@ -110,10 +123,10 @@ impl Bundles {
 
     /// All waiting records leave.
     #[must_use]
-    pub fn flush_all(&mut self) -> Vec<ProducerRecord> {
+    pub fn flush_all(&mut self, begin: &mut Begin<'_>) -> Vec<ProducerRecord> {
         let mut ready = Vec::new();
         for topic in std::mem::take(&mut self.nonempty) {
-            self.flush_inbox(&topic, &mut ready);
+            self.flush_inbox(&topic, begin, &mut ready);
         }
         ready
     }
@@ -139,20 +152,25 @@ impl Bundles {
         for topic in std::mem::take(&mut self.nonempty) {
             if let Some(queue) = self.queues.get_mut(&topic) {
                 queue.bytes = 0;
-                withdrawn.extend(queue.waiting.drain(..).map(|(token, _)| token));
+                withdrawn.extend(queue.waiting.drain(..).map(|outgoing| outgoing.token));
             }
         }
         withdrawn
     }
 
-    /// The waiting records of an inbox leave.
-    fn flush_inbox(&mut self, topic: &Arc<str>, ready: &mut Vec<ProducerRecord>) {
+    /// The waiting records of an inbox leave, but for those of requests that are withheld.
+    fn flush_inbox(&mut self, topic: &Arc<str>, begin: &mut Begin<'_>, ready: &mut Vec<ProducerRecord>) {
         let Some(queue) = self.queues.get_mut(topic).filter(|queue| !queue.waiting.is_empty()) else { return };
         self.nonempty.retain(|each| each != topic);
-        let (tokens, mut records): (Vec<_>, Vec<_>) = queue.waiting.drain(..).unzip();
         queue.bytes = 0;
+        let leaving = queue.waiting.drain(..).filter(|outgoing| outgoing.begins.is_none_or(&mut *begin));
+        let (tokens, mut records): (Vec<_>, Vec<_>) = leaving.map(|outgoing| (outgoing.token, outgoing.record)).unzip();
+        let record = match records.len() {
+            0 => return,
+            1 => records.remove(0),
+            _ => bundle::write(&records),
+        };
         queue.unreported += 1;
-        let record = if records.len() == 1 { records.remove(0) } else { bundle::write(&records) };
         self.last += 1;
         let number = self.last << KIND_BITS | BUNDLE_KIND;
         self.unreported_records.insert(number, (topic.clone(), tokens));
@@ -174,6 +192,10 @@ mod tests {
         OutgoingRecord { token: Token::Reply(number), topic: "test.inbox.b".into(), record, begins: None }
     }
 
+    fn begins(_: RequestId) -> bool {
+        true
+    }
+
     fn inner(sent: &ProducerRecord) -> Vec<Record> {
         bundle::read(sent.record.payload.as_ref().unwrap()).map(Result::unwrap).collect()
     }
@@ -182,8 +204,8 @@ mod tests {
     fn a_lone_record_leaves_as_it_is() {
         let mut bundles = Bundles::new(900_000);
         let sent = record(1, Some(9), 72);
-        assert_eq!(bundles.add(sent.clone()), []);
-        let ready = bundles.flush_ready();
+        assert_eq!(bundles.add(sent.clone(), &mut begins), []);
+        let ready = bundles.flush_ready(&mut begins);
         assert_eq!((ready.len(), &ready[0].record), (1, &sent.record));
         assert_eq!(bundles.reported(ready[0].number), [Token::Reply(1)]);
         assert_eq!(bundles.reported(ready[0].number), [], "a report comes once");
@@ -195,18 +217,18 @@ mod tests {
         let mut bundles = Bundles::new(900_000);
         let mut first = Vec::new();
         for number in 0..UNREPORTED_MAX.into() {
-            assert_eq!(bundles.add(record(number, Some(9), 72)), []);
-            first.extend(bundles.flush_ready());
+            assert_eq!(bundles.add(record(number, Some(9), 72), &mut begins), []);
+            first.extend(bundles.flush_ready(&mut begins));
         }
         for number in 10..13 {
-            assert_eq!(bundles.add(record(number, Some(9), 72)), []);
-            assert_eq!(bundles.flush_ready(), []);
+            assert_eq!(bundles.add(record(number, Some(9), 72), &mut begins), []);
+            assert_eq!(bundles.flush_ready(&mut begins), []);
         }
         assert_eq!(bundles.reported(first[0].number), [Token::Reply(0)]);
-        let bundle = bundles.flush_ready();
+        let bundle = bundles.flush_ready(&mut begins);
         assert_eq!((bundle.len(), inner(&bundle[0]).len()), (1, 3));
         assert_eq!(bundles.reported(bundle[0].number), [10, 11, 12].map(Token::Reply));
-        assert_eq!(bundles.flush_ready(), []);
+        assert_eq!(bundles.flush_ready(&mut begins), []);
     }
 
     #[test]
@@ -216,12 +238,12 @@ mod tests {
         {
             let mut bundles = Bundles::new(segment_bytes);
             for number in [1, 2] {
-                assert_eq!(bundles.add(record(number, Some(9), 72)), []);
+                assert_eq!(bundles.add(record(number, Some(9), 72), &mut begins), []);
             }
-            let ready = bundles.add(record(3, to, bytes));
+            let ready = bundles.add(record(3, to, bytes), &mut begins);
             assert_eq!((ready.len(), inner(&ready[0]).len()), (2, 2));
             assert_eq!(bundles.reported(ready[1].number), [Token::Reply(3)]);
-            assert_eq!(bundles.flush_ready(), []);
+            assert_eq!(bundles.flush_ready(&mut begins), []);
         }
     }
 
@@ -230,12 +252,13 @@ mod tests {
         for segment_bytes in [2 << 10, 900_000] {
             let mut bundles = Bundles::new(segment_bytes);
             let bytes = segment_bytes.min(1 << 10);
-            let left: Vec<_> = (0..200).flat_map(|number| bundles.add(record(number, Some(9), bytes))).collect();
+            let left: Vec<_> =
+                (0..200).flat_map(|number| bundles.add(record(number, Some(9), bytes), &mut begins)).collect();
             let lengths = left.iter().map(|record| record.record.payload.as_ref().unwrap().len());
             let longest = lengths.max().unwrap_or_default();
             assert!(left.len() > 2 && longest <= segment_bytes.min(BUNDLE_BYTES_MAX), "{longest} of {segment_bytes}");
             assert_eq!(bundles.nonempty.len(), 1);
-            let last = bundles.flush_all();
+            let last = bundles.flush_all(&mut begins);
             let all: Vec<_> = left.iter().chain(&last).flat_map(|record| bundles.reported(record.number)).collect();
             assert_eq!(all, (0..200).map(Token::Reply).collect::<Vec<_>>());
             assert!(bundles.queues.is_empty());
@@ -247,11 +270,40 @@ mod tests {
         let mut bundles = Bundles::new(900_000);
         let request =
             |number| OutgoingRecord { token: Token::Request(RequestId(number)), ..record(number, Some(9), 1) };
-        assert_eq!(bundles.add(request(1)), []);
-        assert_eq!(bundles.add(request(2)), []);
+        assert_eq!(bundles.add(request(1), &mut begins), []);
+        assert_eq!(bundles.add(request(2), &mut begins), []);
         assert_eq!(bundles.withdraw(), [1, 2].map(|number| Token::Request(RequestId(number))));
-        assert_eq!((bundles.flush_ready(), bundles.withdraw()), (vec![], vec![]));
-        assert_eq!(bundles.add(request(3)), []);
-        assert_eq!(bundles.flush_ready().len(), 1);
+        assert_eq!((bundles.flush_ready(&mut begins), bundles.withdraw()), (vec![], vec![]));
+        assert_eq!(bundles.add(request(3), &mut begins), []);
+        assert_eq!(bundles.flush_ready(&mut begins).len(), 1);
+    }
+
+    #[test]
+    fn requests_begin_when_they_leave() {
+        let mut bundles = Bundles::new(900_000);
+        let request = |number, bytes| {
+            let (id, record) = (RequestId(number), record(number, Some(9), bytes));
+            OutgoingRecord { token: Token::Request(id), begins: Some(id), ..record }
+        };
+        let mut begun = Vec::new();
+        let mut odd = |request: RequestId| {
+            begun.push(request.0);
+            request.0 % 2 == 1
+        };
+        (0..4).for_each(|number| assert_eq!(bundles.add(request(number, 1), &mut begins), []));
+        let ready = bundles.flush_ready(&mut odd);
+        assert_eq!((ready.len(), inner(&ready[0]).len()), (1, 2));
+        assert_eq!(bundles.reported(ready[0].number), [1, 3].map(|number| Token::Request(RequestId(number))));
+        assert_eq!(bundles.add(request(4, 1), &mut odd), []);
+        assert_eq!(
+            (bundles.flush_ready(&mut odd), bundles.queues.values().all(|queue| queue.unreported == 0)),
+            (vec![], true)
+        );
+        // A long one leaves, or is withheld, at once, with all of its segments.
+        assert_eq!(bundles.add(request(6, RECORD_BYTES_MAX), &mut odd), []);
+        let segment = OutgoingRecord { begins: None, ..request(6, RECORD_BYTES_MAX) };
+        assert_eq!(bundles.add(segment, &mut odd), []);
+        assert_eq!(bundles.add(request(7, RECORD_BYTES_MAX), &mut odd).len(), 1);
+        assert_eq!(begun, [0, 1, 2, 3, 4, 6, 7]);
     }
 }

@@ -151,6 +151,16 @@ impl Ended {
         }
     }
 
+    /// The end of a request that never left its bridge.
+    #[must_use]
+    pub fn of_unsent(self) -> Self {
+        match self {
+            Self::Unknown { attempts, reason } => Self::NotBegun { attempts, reason },
+            Self::TimedOut { after_ms, .. } => Self::TimedOut { after_ms, begun: false },
+            other => other,
+        }
+    }
+
     /// True if no handler can have begun: see [`CallError::has_not_begun`].
     #[must_use]
     pub fn has_not_begun(&self) -> bool {

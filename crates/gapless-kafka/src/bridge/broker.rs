@@ -2,6 +2,7 @@
 
 use super::pauses::Pauses;
 use super::ready::{Ready, Source};
+use super::relays::Relays;
 use super::topics::{OwnTopics, Prepared, prepare_topics};
 use super::{BridgeEvent, RunError};
 use crate::bridge_core::{Input, ReadRecord, Topic};
@@ -226,15 +227,15 @@ impl Broker {
         Ok(())
     }
 
-    /// Sends a record, or lets it wait for the end of the turn. Inputs for those that are lost at once.
-    pub(super) fn send(&mut self, outgoing: OutgoingRecord, into: &mut VecDeque<Input>) {
-        let ready = self.bundles.add(outgoing);
+    /// Sends a record, or lets it wait for the end of the turn. Inputs for those that are lost or withheld at once.
+    pub(super) fn send(&mut self, outgoing: OutgoingRecord, relays: &mut Relays, into: &mut VecDeque<Input>) {
+        let ready = self.bundles.add(outgoing, &mut |request| relays.begin(request, into));
         self.hand_over(ready, into);
     }
 
     /// The turn is over: sends the records that have waited for it.
-    pub(super) fn send_waiting(&mut self, into: &mut VecDeque<Input>) {
-        let ready = self.bundles.flush_ready();
+    pub(super) fn send_waiting(&mut self, relays: &mut Relays, into: &mut VecDeque<Input>) {
+        let ready = self.bundles.flush_ready(&mut |request| relays.begin(request, into));
         self.hand_over(ready, into);
     }
 
@@ -413,9 +414,10 @@ impl Broker {
     }
 
     /// Waits until what was sent is acknowledged, for `timeout` at most: the last step of an end.
-    pub(super) fn flush(&mut self, timeout: Duration) {
-        let ready = self.bundles.flush_all();
-        self.hand_over(ready, &mut VecDeque::new());
+    pub(super) fn flush(&mut self, relays: &mut Relays, timeout: Duration) {
+        let mut ignored = VecDeque::new();
+        let ready = self.bundles.flush_all(&mut |request| relays.begin(request, &mut ignored));
+        self.hand_over(ready, &mut ignored);
         let flushed = self.producer.as_ref().map_or(Ok(()), |producer| producer.flush(timeout));
         if let Err(error) = flushed {
             tracing::warn!(%error, "records of this bridge may be lost at its end");
@@ -554,7 +556,7 @@ mod tests {
     fn ping(broker: &mut Broker) -> Option<Input> {
         let (record, mut inputs) = (record::Record::default(), VecDeque::new());
         let outgoing = OutgoingRecord { token: Token::Ping, topic: "test.inbox.a".into(), record, begins: None };
-        broker.send(outgoing, &mut inputs);
+        broker.send(outgoing, &mut Relays::new(Arc::default(), "m1"), &mut inputs);
         inputs.pop_front()
     }
 

@@ -28,6 +28,13 @@ struct Wanted {
     told: Option<String>,
 }
 
+/// A request that was taken.
+struct Taken {
+    request: RelayedRequest,
+    /// It has left, or is about to.
+    has_begun: bool,
+}
+
 /// Routes served for others.
 pub(super) struct Relays {
     ready: Arc<Ready>,
@@ -38,7 +45,7 @@ pub(super) struct Relays {
     due_ns: u64,
     look_ns: u64,
     last_number: u64,
-    taken: HashMap<RequestId, RelayedRequest>,
+    taken: HashMap<RequestId, Taken>,
     /// Requests that nobody tells of when their callers give them up.
     unwatched: Vec<RequestId>,
     last_request: u64,
@@ -161,14 +168,14 @@ impl Relays {
             let timeout = request.remaining();
             let head = head_of(&request, &self.machine);
             let payload = request.take_payload();
-            self.taken.insert(id, request);
+            self.taken.insert(id, Taken { request, has_begun: false });
             into.push_back(Input::Request(OutgoingCall { request: id, head: Box::new(head), payload, timeout }));
         }
     }
 
     /// Looks whether the caller of a request has given it up.
     pub(super) fn check_caller(&mut self, id: RequestId, into: &mut VecDeque<Input>) {
-        let Some(request) = self.taken.get_mut(&id) else { return };
+        let Some(Taken { request, .. }) = self.taken.get_mut(&id) else { return };
         if request.is_cancelled() {
             self.taken.remove(&id);
             into.push_back(Input::GivenUp(id));
@@ -194,7 +201,10 @@ impl Relays {
 
     /// The request goes to the network now. False if its caller no longer wants it: it is given up.
     pub(super) fn begin(&mut self, id: RequestId, into: &mut VecDeque<Input>) -> bool {
-        let has_begun = self.taken.get_mut(&id).is_some_and(RelayedRequest::begin);
+        let has_begun = self.taken.get_mut(&id).is_some_and(|taken| {
+            taken.has_begun = taken.request.begin();
+            taken.has_begun
+        });
         if !has_begun {
             self.taken.remove(&id);
             into.push_back(Input::Withheld(id));
@@ -204,12 +214,13 @@ impl Relays {
 
     /// Ends a request.
     pub(super) fn end(&mut self, id: RequestId, outcome: Outcome) {
-        let Some(request) = self.taken.remove(&id) else { return };
+        let Some(Taken { request, has_begun }) = self.taken.remove(&id) else { return };
         // A caller that hears nothing of it has given it up.
         let _is_heard = match outcome {
             Outcome::Reply(reply) => request.reply(&reply),
             Outcome::Refused(refusal) => request.refuse(&refusal),
             Outcome::Ended(ended) => {
+                let ended = if has_begun { ended } else { ended.of_unsent() };
                 let error = ended.into_call_error(request.route());
                 request.end(&error)
             }

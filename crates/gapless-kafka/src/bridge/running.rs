@@ -12,7 +12,7 @@ use crate::bridge_core::{BridgeCore, Input};
 use crate::client::{Connection, ProducerOptions, TopicSpec};
 use crate::config::{BridgeConfig, SEGMENT_HEADERS_BYTES};
 use crate::counters::Counters;
-use crate::effects::{Effect, OutgoingRecord, Token};
+use crate::effects::Effect;
 use crate::record::names;
 use crate::status::BridgeStatus;
 use gapless_rpc::Domain;
@@ -52,8 +52,6 @@ pub(super) struct Running {
     calls: Calls,
     inputs: VecDeque<Input>,
     effects: Vec<Effect>,
-    /// The request of which no record goes out any more, because its caller has given it up.
-    given_up: Option<Token>,
     /// Time from which it does not serve, and is said to, ns of the monotonic clock: since when, and the next time.
     not_serving: Option<(u64, u64)>,
     /// Ignored records as the operator was told of them, and when that was, ns of the monotonic clock.
@@ -101,7 +99,6 @@ impl Running {
             has_asked_to_stop: false,
             inputs: VecDeque::new(),
             effects: Vec::new(),
-            given_up: None,
             not_serving: None,
             ignored: (Counters::default(), 0),
         })
@@ -134,7 +131,7 @@ impl Running {
                 self.inputs.push_back(Input::Tick);
             }
             if let Some(ended) = self.handle_inputs()? {
-                self.broker.flush(FLUSH_MAX);
+                self.broker.flush(&mut self.relays, FLUSH_MAX);
                 self.report_ignored(0);
                 return ended;
             }
@@ -235,7 +232,7 @@ impl Running {
                 }
                 self.effects = effects;
             }
-            self.broker.send_waiting(&mut self.inputs);
+            self.broker.send_waiting(&mut self.relays, &mut self.inputs);
             if self.inputs.is_empty() {
                 return Ok(None);
             }
@@ -250,7 +247,7 @@ impl Running {
             Effect::ReopenInbox { reason } => self.broker.reopen_inbox(reason, now().monotonic_ns),
             Effect::SkipLeases => self.broker.skip_leases(now().monotonic_ns),
             Effect::PurgeQueue => self.broker.purge_queue(&mut self.inputs),
-            Effect::Send(outgoing) => self.send(outgoing),
+            Effect::Send(outgoing) => self.broker.send(outgoing, &mut self.relays, &mut self.inputs),
             Effect::Start(incoming) => self.inputs.extend(self.calls.start(&self.domain, incoming)),
             Effect::Cancel(call) => self.calls.cancel(call),
             Effect::End { request, outcome } => self.relays.end(request, outcome),
@@ -267,19 +264,6 @@ impl Running {
             Effect::Ended(ended) => return Ok(Some(ended.map_err(RunError::from))),
         }
         Ok(None)
-    }
-
-    fn send(&mut self, outgoing: OutgoingRecord) {
-        if self.given_up == Some(outgoing.token) {
-            return;
-        }
-        if let Some(request) = outgoing.begins
-            && !self.relays.begin(request, &mut self.inputs)
-        {
-            self.given_up = Some(outgoing.token);
-            return;
-        }
-        self.broker.send(outgoing, &mut self.inputs);
     }
 
     /// Tells the operator, and notes it for the status.

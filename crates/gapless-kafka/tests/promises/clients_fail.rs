@@ -175,6 +175,23 @@ fn late_records_have_less_time() {
 }
 
 #[test]
+fn requests_in_a_bundle_have_not_begun() {
+    let mut world = World::of(13, &["a", "b"]);
+    world.late_ns = 200 * MS;
+    let leaving = [(); 2].map(|()| world.call(0, "hello", Some(1_000)));
+    // Reports of two records are waited for.
+    let [brief, given_up, last] = [Some(50), None, Some(1_000)].map(|timeout_ms| world.call(0, "hello", timeout_ms));
+    world.run_for(100 * MS);
+    world.give_up(given_up);
+    assert_eq!(*world.ended(brief), Ended::TimedOut { after_ms: 50, begun: false });
+    world.run_for(SECOND);
+    assert!([brief, given_up].iter().all(|number| !world.handled.contains_key(number)));
+    assert!(leaving.iter().chain([&last]).all(|number| world.reply(*number).ends_with("by b")));
+    world.late_ns = 0;
+    world.check_calls();
+}
+
+#[test]
 fn too_long_records_are_bad_messages() {
     let mut world = World::of(10, &["a", "b"]);
     world.too_long = Some(|record| record.headers.contains(&("gapless-kind".into(), b"request".to_vec())));

@@ -4,10 +4,10 @@
 use gapless_agent::Now;
 use gapless_kafka::BridgeCore;
 use gapless_kafka::bridge_core::{Input, ReadRecord, Topic};
-use gapless_kafka::bundles::{Bundles, ProducerRecord};
+use gapless_kafka::bundles::{Begin, Bundles, ProducerRecord};
 use gapless_kafka::calls_out::{Appended, Certainty, NotAppended, OutgoingCall};
 use gapless_kafka::config::{CoreOptions, Limits, SEGMENT_HEADERS_BYTES};
-use gapless_kafka::effects::{BridgeError, CallId, Effect, IncomingCall, Notice, RemoteRoute, RequestId, Token};
+use gapless_kafka::effects::{BridgeError, CallId, Effect, IncomingCall, Notice, RemoteRoute, RequestId};
 use gapless_kafka::outcome::{Ended, Outcome};
 use gapless_kafka::presence::{OfferedInstance, OfferedRoute};
 use gapless_kafka::record::{Header, Record, RequestHead};
@@ -62,8 +62,9 @@ pub struct Bridge {
     queued: Vec<(u64, u64)>,
     bundles: Bundles,
     tick_ns: u64,
-    /// Requests whose first record was refused by `begin`.
+    /// Requests that `begin` refuses, and those that have begun.
     pub unwilling: HashSet<RequestId>,
+    begun: HashSet<RequestId>,
     pub relays: BTreeMap<String, RemoteRoute>,
     pub notices: Vec<Notice>,
     /// Readers stay as they are when they are to be opened again.
@@ -244,6 +245,7 @@ impl World {
             bundles: Bundles::new(self.limits.segment_bytes),
             tick_ns: u64::MAX,
             unwilling: HashSet::new(),
+            begun: HashSet::new(),
             relays: BTreeMap::new(),
             notices: Vec::new(),
             is_stuck: false,
@@ -418,8 +420,7 @@ impl World {
         for effect in effects {
             self.act(index, effect);
         }
-        let ready = self.bridges[index].bundles.flush_ready();
-        self.send(index, ready);
+        self.flush(index, Bundles::flush_ready);
         let bridge = &mut self.bridges[index];
         let next_ns = bridge.core.next_tick_ns();
         assert!(next_ns > self.now_ns || bridge.ended.is_some(), "{} would tick for ever", bridge.name);
@@ -430,14 +431,30 @@ impl World {
         }
     }
 
-    /// Hands records to the producer.
-    fn send(&mut self, index: usize, ready: Vec<ProducerRecord>) {
+    /// Hands records to the producer. Requests begin then, unless their callers have given them up.
+    fn flush(&mut self, index: usize, flush: impl FnOnce(&mut Bundles, &mut Begin<'_>) -> Vec<ProducerRecord>) {
+        let (calls, mut withheld) = (&mut self.calls, Vec::new());
+        let Bridge { bundles, unwilling, begun, .. } = &mut self.bridges[index];
+        let ready = flush(bundles, &mut |request| {
+            let call = calls.get_mut(&request.0).unwrap();
+            call.is_given_up |= unwilling.contains(&request);
+            let begins = !call.is_given_up && call.outcomes.is_empty();
+            if begins {
+                begun.insert(request);
+            } else {
+                withheld.push(request);
+            }
+            begins
+        });
         for record in ready {
             let delay_ns = MS + self.random.below(2 * MS) + self.late_ns;
             let bridge = &mut self.bridges[index];
             bridge.producer_ns = (bridge.producer_ns + 1).max(self.now_ns + delay_ns);
             let (at_ns, life) = (bridge.producer_ns, bridge.life);
             self.at(at_ns, index, life, Event::Append(record));
+        }
+        for request in withheld {
+            self.input(index, Input::Withheld(request));
         }
     }
 
@@ -572,17 +589,7 @@ impl World {
                 self.at(self.now_ns + MS, index, life, Event::Fetch);
             }
             Effect::Send(record) => {
-                if let Token::Request(request) = record.token
-                    && bridge.unwilling.contains(&request)
-                {
-                    if record.begins.is_some() {
-                        self.calls.get_mut(&request.0).unwrap().is_given_up = true;
-                        self.input(index, Input::Withheld(request));
-                    }
-                    return;
-                }
-                let ready = bridge.bundles.add(record);
-                self.send(index, ready);
+                self.flush(index, |bundles, begin| bundles.add(record, begin));
             }
             Effect::ReopenInbox { reason } if !bridge.is_stuck => {
                 bridge.inbox = None;
@@ -614,6 +621,11 @@ impl World {
             }
             Effect::End { request, outcome } => {
                 let now_ns = self.now_ns;
+                let has_begun = bridge.begun.contains(&request);
+                let outcome = match outcome {
+                    Outcome::Ended(ended) if !has_begun => Outcome::Ended(ended.of_unsent()),
+                    other => other,
+                };
                 let call = self.calls.get_mut(&request.0).unwrap();
                 assert!(!call.is_given_up, "call {} has an outcome: {outcome:?}", request.0);
                 call.outcomes.push((now_ns, outcome));
