@@ -289,7 +289,7 @@ impl BridgeCore {
                         effects.push(Effect::ReadInbox { offset });
                     }
                     Err(NotAppended { reason, .. }) => {
-                        // Sent again with the next beat. A second mark of one life changes nothing.
+                        // Sent again with the next beat. A second mark of one incarnation changes nothing.
                         self.phase = Phase::Marking { is_sent: false };
                         self.broker.words = reason;
                     }

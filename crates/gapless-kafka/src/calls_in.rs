@@ -110,7 +110,7 @@ pub(crate) struct Origin<'a> {
 }
 
 impl Origin<'_> {
-    /// The sender, a life of a bridge or a program, and the correlation. A program is the topic of its replies, or else what it calls
+    /// The sender, an incarnation of a bridge or a program, and the correlation. A program is the topic of its replies, or else what it calls
     /// itself; no bridge and no topic has a space in its name.
     fn key(&self) -> AssemblyKey {
         let sender = match (self.from, self.reply_topic) {
@@ -267,7 +267,7 @@ impl CallsIn {
         }
     }
 
-    /// A life of a bridge is over, and with it the wait for its calls.
+    /// An incarnation of a bridge is over, and with it the wait for its calls.
     pub(crate) fn forget(&mut self, bridge: &BridgeId, turn: &mut Turn<'_>) {
         let sender = bridge.to_string();
         self.unfinished.give_up_of(&sender);

@@ -1,13 +1,13 @@
 //! `CallsOut`: relayed requests on their way to other bridges. Each ends once: with the reply, by its deadline, or when it is known
-//! that no reply will come. A loss is *not begun* only if the producer says that the request was not appended, or if the next life of
+//! that no reply will come. A loss is *not begun* only if the producer says that the request was not appended, or if the next incarnation of
 //! the bridge says so; else it is *unknown*.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | `sending` | hand-over to the producer, and its reports |
-//! | `lines` | the way to each inbox: requests without a report, and those that wait until it is free |
+//! | `inbox_queues` | requests to each inbox: those without a report, and those that wait for it |
 
-mod lines;
+mod inbox_queues;
 mod sending;
 
 use crate::config::{Limits, PAYLOAD_BYTES_MAX};
@@ -21,7 +21,7 @@ use crate::record::{ReplyHead, RequestHead, SegmentPlace, Writer, read_ended};
 use crate::segments::{Assemblies, SegmentFault};
 use gapless_agent::monotonic::saturating_ns;
 use gapless_rpc::Refusal;
-use lines::{LineIndex, Lines};
+use inbox_queues::{InboxQueues, QueueIndex};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,17 +72,17 @@ pub enum Certainty {
 #[derive(Clone, Debug)]
 struct Loss {
     reason: String,
-    /// Mark of its next life, if that is known: no request after it has begun.
+    /// Mark of its next incarnation, if it is known and of the same log: no request after it has begun.
     mark: Option<MarkPlace>,
 }
 
 #[derive(Debug)]
 struct CallOut {
     peer: PeerIndex,
-    /// The life of the bridge that it went to.
+    /// The incarnation of the bridge that it went to.
     to: BridgeId,
     inbox: Arc<str>,
-    line: LineIndex,
+    queue: QueueIndex,
     correlation: String,
     route: Arc<str>,
     bytes: u64,
@@ -90,7 +90,7 @@ struct CallOut {
     timeout: Duration,
     is_one_way: bool,
     attempt: u32,
-    /// The request, while it waits for its way to be free: nothing of it was handed over.
+    /// The request, while it waits in the queue of its inbox: nothing of it was handed over.
     unsent: Option<Unsent>,
     /// Records without a delivery report.
     pending: u32,
@@ -114,9 +114,9 @@ pub(crate) struct CallsOut {
     segment_bytes: usize,
     calls: HashMap<RequestId, CallOut>,
     deadlines: BTreeSet<(u64, RequestId)>,
-    lines: Lines,
-    /// Requests that have ended before all of their reports came: their line, and the number of those reports.
-    late: HashMap<RequestId, (LineIndex, u32)>,
+    queues: InboxQueues,
+    /// Requests that have ended before all of their reports came: their queue, and the number of those reports.
+    late: HashMap<RequestId, (QueueIndex, u32)>,
     /// Replies that are not whole yet.
     replies: Assemblies<ReplyHead>,
 }
@@ -127,7 +127,7 @@ impl CallsOut {
             segment_bytes: limits.segment_bytes,
             calls: HashMap::new(),
             deadlines: BTreeSet::new(),
-            lines: Lines::new(saturating_ns(limits.lease_interval) / 2),
+            queues: InboxQueues::new(saturating_ns(limits.lease_interval) / 2),
             late: HashMap::new(),
             replies: Assemblies::new(limits.assembly()),
         }
@@ -173,7 +173,7 @@ impl CallsOut {
         head.hops = head.hops.saturating_add(1);
         peers.begin(peer, &route, bytes);
         let inbox = peers.get(peer).inbox.clone();
-        let line = self.lines.line(&inbox);
+        let queue = self.queues.queue(&inbox);
         if let Some(deadline_ns) = deadline_ns {
             self.deadlines.insert((deadline_ns, request));
         }
@@ -181,7 +181,7 @@ impl CallsOut {
             peer,
             to: peers.get(peer).id.clone(),
             inbox,
-            line,
+            queue,
             correlation: format!("{:016x}:{}", own.0.incarnation, request.0),
             route,
             bytes,
@@ -198,10 +198,10 @@ impl CallsOut {
         let earlier = self.calls.insert(request, call);
         assert!(earlier.is_none(), "the name of request {} was used twice", request.0);
         let unsent = Unsent { head, payload };
-        if !self.lines.is_stalled(line, now_ns) {
+        if !self.queues.is_stalled(queue, now_ns) {
             return self.send(own.1, request, unsent, now_ns, effects);
         }
-        self.lines.hold(line, request);
+        self.queues.hold(queue, request);
         if let Some(call) = self.calls.get_mut(&request) {
             call.unsent = Some(unsent);
         }
@@ -275,7 +275,7 @@ impl CallsOut {
         }
     }
 
-    /// The next life of a bridge says that nothing has begun the request.
+    /// The next incarnation of a bridge says that nothing has begun the request.
     pub(crate) fn discarded(
         &mut self,
         sender: &Sender<'_>,
@@ -298,7 +298,7 @@ impl CallsOut {
         self.finish(request, Outcome::Ended(ended), peers, effects);
     }
 
-    /// A life of a bridge will not reply any more. Requests of which the producer has said nothing yet wait for that.
+    /// An incarnation of a bridge will not reply any more. Requests of which the producer has said nothing yet wait for that.
     pub(crate) fn lose(
         &mut self,
         bridge: &BridgeId,
@@ -362,11 +362,11 @@ impl CallsOut {
     fn settle(&mut self, request: RequestId, peers: &mut Peers, effects: &mut Vec<Effect>) {
         let Some(call) = self.calls.get(&request) else { return };
         let Some(Loss { reason, mark }) = call.loss.clone().filter(|_| call.pending == 0) else { return };
-        let is_behind = |place: Appended| {
+        let is_after_mark = |place: Appended| {
             mark.is_some_and(|mark| place.offset > mark.offset && place.append_time_ms >= mark.time_ms)
         };
         let attempts = call.attempt;
-        let ended = if call.unsent.is_some() || call.last.is_some_and(is_behind) {
+        let ended = if call.unsent.is_some() || call.last.is_some_and(is_after_mark) {
             Ended::NotBegun { attempts, reason }
         } else {
             Ended::Unknown { attempts, reason }
@@ -418,7 +418,7 @@ impl CallsOut {
     fn remove(&mut self, request: RequestId, peers: &mut Peers) -> Option<CallOut> {
         let call = self.take(request, peers)?;
         if call.pending > 0 {
-            self.late.insert(request, (call.line, call.pending));
+            self.late.insert(request, (call.queue, call.pending));
         }
         Some(call)
     }

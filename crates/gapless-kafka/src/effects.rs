@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Name of a relayed request, which the owner of the core gives: a number that it never uses again for the life of the process.
+/// Name of a relayed request, which the owner of the core gives: a number that it never uses again in the same process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
@@ -204,14 +204,14 @@ pub enum Notice {
         /// Bridge.
         bridge: String,
     },
-    /// A bridge shows no life.
+    /// A bridge is silent.
     PeerSilent {
         /// Bridge.
         bridge: String,
         /// Missing sign of life.
         reason: String,
     },
-    /// A bridge shows life again.
+    /// A bridge is no longer silent.
     PeerBack {
         /// Bridge.
         bridge: String,

@@ -146,7 +146,7 @@ pub(crate) struct Peers {
     take: Vec<RouteFilter>,
     peers: Vec<Peer>,
     by_name: BTreeMap<Arc<str>, PeerIndex>,
-    /// No bridge shows no life any more before this time, ns of the monotonic clock: every input looks at it.
+    /// Earliest time at which a lease or ping can expire, ns of the monotonic clock: every input looks at it.
     expiry_ns: u64,
     /// Bridges that offer a route that is taken.
     by_route: HashMap<Arc<str>, Vec<Candidate>>,
@@ -198,7 +198,7 @@ impl Peers {
     }
 
     /// True for another incarnation of a known bridge than the one of its last good lease.
-    pub(crate) fn is_other_life(&self, sender: &BridgeId) -> bool {
+    pub(crate) fn is_other_incarnation(&self, sender: &BridgeId) -> bool {
         self.find(&sender.name).is_some_and(|peer| self.peers[peer].id != *sender)
     }
 
@@ -246,7 +246,7 @@ impl Peers {
             peer.state = PeerState::Alive;
             return if was == PeerState::Alive { LeaseNews::Renewed } else { LeaseNews::Back };
         }
-        // A life is older if its mark is by both measures: a broker's clock may go back, and a topic that was made again counts
+        // An incarnation is older if its mark is by both measures: a broker's clock may go back, and a topic that was made again counts
         // from 0.
         if lease.mark.offset <= peer.mark.offset && lease.mark.time_ms <= peer.mark.time_ms {
             return LeaseNews::Stale;
@@ -273,7 +273,7 @@ impl Peers {
         Some(index)
     }
 
-    /// The tombstone of a lease was read. The life that has stopped, if it is the one that is known.
+    /// The tombstone of a lease was read. Returns the bridge that has stopped, if the incarnation is the known one.
     pub(crate) fn read_tombstone(&mut self, name: &str, sender: Option<&BridgeId>) -> Option<PeerIndex> {
         let index = self.find(name)?;
         let peer = &mut self.peers[index];
@@ -322,7 +322,7 @@ impl Peers {
         due
     }
 
-    /// Bridges that show no life any more, each with the reason.
+    /// Bridges whose leases or pings have expired, each with the reason.
     pub(crate) fn expire(&mut self, now_ns: u64) -> Vec<(PeerIndex, String)> {
         if now_ns < self.expiry_ns {
             return Vec::new();
@@ -361,8 +361,8 @@ impl Peers {
         self.expiry_ns
     }
 
-    /// Gives every bridge time for a new sign of life: this one was cut off itself.
-    pub(crate) fn be_patient(&mut self, until_ns: u64) {
+    /// Gives every bridge time for a new lease: this one was cut off itself.
+    pub(crate) fn extend_leases(&mut self, until_ns: u64) {
         for peer in &mut self.peers {
             peer.good_until_ns = peer.good_until_ns.max(until_ns);
             peer.unanswered_ns = None;
@@ -491,7 +491,7 @@ impl Peers {
         *peer.by_route.entry(route.clone()).or_insert(0) += 1;
     }
 
-    /// A call of that life of a bridge has ended.
+    /// A call of that incarnation of a bridge has ended.
     pub(crate) fn end(&mut self, peer: PeerIndex, incarnation: u64, route: &Arc<str>, bytes: u64) {
         let peer = &mut self.peers[peer];
         if peer.id.incarnation == incarnation {

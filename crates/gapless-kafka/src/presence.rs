@@ -25,7 +25,7 @@ pub const LEASE_TIMES: (Duration, Duration) = (Duration::from_millis(100), Durat
 pub struct Lease {
     /// Version of the protocol.
     pub protocol: u16,
-    /// Random number of this life of the bridge.
+    /// Random number of this start of the bridge.
     #[serde(with = "digits")]
     pub incarnation: u64,
     /// Place of the mark in the bridge's inbox.

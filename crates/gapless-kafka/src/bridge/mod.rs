@@ -220,7 +220,7 @@ impl Bridge {
 
     /// Begins a clean stop: nothing new is taken, calls under way have the stop time of the file to end.
     pub fn stop(&self) {
-        // Release: pairs with the Acquire of the thread, which is woken behind it.
+        // Release: pairs with the Acquire of the thread, which is woken after it.
         self.shared.is_stopping.store(true, Ordering::Release);
         self.shared.ready.signal(Source::Owner);
     }

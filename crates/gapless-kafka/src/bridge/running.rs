@@ -52,7 +52,7 @@ pub(super) struct Running {
     calls: Calls,
     inputs: VecDeque<Input>,
     effects: Vec<Effect>,
-    /// Time from which it does not serve, and is said to, ns of the monotonic clock: since when, and the next time.
+    /// Start of the standstill, and time of its next report, ns of the monotonic clock.
     not_serving: Option<(u64, u64)>,
     /// Ignored records as the operator was told of them, and when that was, ns of the monotonic clock.
     ignored: (Counters, u64),

@@ -51,7 +51,7 @@ impl BridgeCore {
             return self.read_mark(from.as_ref(), words, place, now_ns, effects);
         }
         if !self.is_marked() {
-            // Records before the mark are not for this life.
+            // Records before the mark are not for this incarnation.
             return;
         }
         if let Some(from) = from.as_ref().filter(|from| **from != self.id)

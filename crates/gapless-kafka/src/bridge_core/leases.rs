@@ -35,7 +35,7 @@ impl BridgeCore {
             Ok(lease) => lease,
             Err(bad) => {
                 let own = sender.as_ref().filter(|sender| *sender.name == *name);
-                let is_successor = own.is_some_and(|sender| self.peers.is_other_life(sender));
+                let is_successor = own.is_some_and(|sender| self.peers.is_other_incarnation(sender));
                 if self.peers.has_lease(&name) && !is_successor {
                     // Foreign bytes: the last good lease holds as long as it would without them.
                     self.counters.malformed_records += 1;
@@ -127,7 +127,7 @@ impl BridgeCore {
         self.relayed = routes;
     }
 
-    /// Ends what a bridge that shows no life has in flight, and withdraws its routes.
+    /// Ends the calls in flight to a lost bridge, and withdraws its routes.
     pub(super) fn lose_peer(&mut self, peer: PeerIndex, reason: &str, effects: &mut Vec<Effect>) {
         let bridge = self.peers.get(peer).id.clone();
         self.calls_out.lose(&bridge, reason, None, &mut self.peers, effects);

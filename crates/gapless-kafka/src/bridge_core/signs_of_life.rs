@@ -87,7 +87,7 @@ impl BridgeCore {
     pub(super) fn notice_pause(&mut self, now_ns: u64) {
         let pause_ns = now_ns.saturating_sub(self.last_input_ns);
         if self.last_input_ns != 0 && pause_ns > 2 * self.interval_ns() {
-            self.peers.be_patient(now_ns + self.lease_ns());
+            self.peers.extend_leases(now_ns + self.lease_ns());
             (self.inbox_end.echo_ns, self.presence_end.echo_ns) = (now_ns, now_ns);
         }
         self.last_input_ns = now_ns;
@@ -121,7 +121,7 @@ impl BridgeCore {
         }
         if silent_ns > 2 * self.interval_ns() {
             // Records of others were late, too.
-            self.peers.be_patient(now_ns + 2 * self.interval_ns());
+            self.peers.extend_leases(now_ns + 2 * self.interval_ns());
         }
         if topic == Topic::Presence && self.phase == Phase::Joining {
             self.phase = Phase::Serving;
@@ -142,7 +142,7 @@ impl BridgeCore {
             && self.presence_end.echo_ns > lost_ns
         {
             self.broker = Broker { connected_ns: Some(now_ns), ..Broker::default() };
-            self.peers.be_patient(now_ns + self.lease_ns());
+            self.peers.extend_leases(now_ns + self.lease_ns());
             effects.push(Effect::Notice(Notice::BrokerBack));
         }
     }

@@ -1,6 +1,6 @@
 //! Hand-over of requests to the producer, and its reports.
 
-use super::lines::LineIndex;
+use super::inbox_queues::QueueIndex;
 use super::{Appended, CallsOut, Certainty, NotAppended, Unsent, cancel};
 use crate::effects::{Effect, OutgoingRecord, RequestId, Token};
 use crate::outcome::{Ended, Outcome};
@@ -26,10 +26,10 @@ impl CallsOut {
         }
         let Unsent { mut head, payload } = unsent;
         head.time_left_ms = call.deadline_ns.map(|deadline_ns| deadline_ns.saturating_sub(now_ns).div_ceil(1_000_000));
-        head.deadline_ms = head.time_left_ms.and_then(|left_ms| self.lines.deadline_ms(call.line, left_ms, now_ns));
+        head.deadline_ms = head.time_left_ms.and_then(|left_ms| self.queues.deadline_ms(call.queue, left_ms, now_ns));
         let segments = split(payload, self.segment_bytes);
         call.pending = segments.len() as u32;
-        self.lines.sent(call.line, request, call.pending, now_ns);
+        self.queues.sent(call.queue, request, call.pending, now_ns);
         let (correlation, to) = (&call.correlation, call.to.incarnation);
         for (place, bytes) in segments {
             let is_first = place.is_none_or(|place| place.index == 0);
@@ -43,9 +43,9 @@ impl CallsOut {
         }
     }
 
-    /// Sends requests that have waited until the way to an inbox was free.
-    fn send_held(&mut self, writer: &Writer, line: LineIndex, now_ns: u64, effects: &mut Vec<Effect>) {
-        while let Some(request) = self.lines.next(line, now_ns) {
+    /// Sends requests that have waited for reports on earlier ones.
+    fn send_held(&mut self, writer: &Writer, queue: QueueIndex, now_ns: u64, effects: &mut Vec<Effect>) {
+        while let Some(request) = self.queues.next(queue, now_ns) {
             let unsent = self.calls.get_mut(&request).and_then(|call| call.unsent.take());
             if let Some(unsent) = unsent {
                 self.send(writer, request, unsent, now_ns, effects);
@@ -55,7 +55,7 @@ impl CallsOut {
 
     /// The client cannot reach a broker.
     pub(crate) const fn note_trouble(&mut self) {
-        self.lines.note_trouble();
+        self.queues.note_trouble();
     }
 
     /// A record of a request was appended, or not.
@@ -68,26 +68,26 @@ impl CallsOut {
         now_ns: u64,
         effects: &mut Vec<Effect>,
     ) {
-        let Some(line) = self.line_of_report(request) else { return };
+        let Some(queue) = self.queue_of_report(request) else { return };
         let append_time_ms = result.as_ref().ok().map(|place| place.append_time_ms);
-        self.lines.reported(line, request, append_time_ms, now_ns);
+        self.queues.reported(queue, request, append_time_ms, now_ns);
         self.take_report(writer, request, result, peers, effects);
-        self.send_held(writer, line, now_ns, effects);
+        self.send_held(writer, queue, now_ns, effects);
     }
 
-    /// The line of a request of which a record has its report.
-    fn line_of_report(&mut self, request: RequestId) -> Option<LineIndex> {
+    /// The queue of a request of which a record has its report.
+    fn queue_of_report(&mut self, request: RequestId) -> Option<QueueIndex> {
         if let Some(call) = self.calls.get_mut(&request) {
             call.pending = call.pending.saturating_sub(1);
-            return Some(call.line);
+            return Some(call.queue);
         }
-        let (line, pending) = self.late.get_mut(&request)?;
-        let line = *line;
+        let (queue, pending) = self.late.get_mut(&request)?;
+        let queue = *queue;
         *pending -= 1;
         if *pending == 0 {
             self.late.remove(&request);
         }
-        Some(line)
+        Some(queue)
     }
 
     fn take_report(
@@ -141,9 +141,9 @@ impl CallsOut {
         now_ns: u64,
         effects: &mut Vec<Effect>,
     ) {
-        let late = self.late.remove(&request).map(|(line, _)| line);
-        let Some(line) = self.take(request, peers).map(|call| call.line).or(late) else { return };
-        self.lines.withdraw(line, request);
-        self.send_held(writer, line, now_ns, effects);
+        let late = self.late.remove(&request).map(|(queue, _)| queue);
+        let Some(queue) = self.take(request, peers).map(|call| call.queue).or(late) else { return };
+        self.queues.withdraw(queue, request);
+        self.send_held(writer, queue, now_ns, effects);
     }
 }

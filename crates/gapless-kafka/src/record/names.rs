@@ -134,12 +134,12 @@ pub fn presence(prefix: &str) -> String {
     format!("{prefix}.presence")
 }
 
-/// A life of a bridge: `NAME@INCARNATION`, the incarnation as 16 hexadecimal digits.
+/// An incarnation of a bridge: `NAME@INCARNATION`, the incarnation as 16 hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BridgeId {
     /// Name.
     pub name: Arc<str>,
-    /// Random number of this life.
+    /// Random number of the incarnation.
     pub incarnation: u64,
 }
 

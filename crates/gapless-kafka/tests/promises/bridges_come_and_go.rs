@@ -13,19 +13,19 @@ fn a_restart_tells_begun_from_unbegun() {
     let mut world = World::of(1, &["a", "b"]);
     let begun = world.call(0, "wait", None);
     world.run_for(100 * MS);
-    // The next life appends its mark before the caller's bridge knows of it.
+    // The next incarnation appends its mark before the caller's bridge knows of it.
     world.kill(1);
     let waiting = world.call(0, "hello", None);
     world.run_for(10 * MS);
     world.restart(1, 2);
     world.run_for(4 * MS);
-    let behind = world.call(0, "hello", None);
+    let after_mark = world.call(0, "hello", None);
     world.run_for(2 * SECOND);
     for number in [begun, waiting] {
         assert!(matches!(world.ended(number), Ended::Unknown { reason, .. } if reason == "bridge b began again"));
     }
-    assert!(matches!(world.ended(behind), Ended::NotBegun { .. }), "{:?}", world.ended(behind));
-    assert!(world.took_ms(behind) < 100);
+    assert!(matches!(world.ended(after_mark), Ended::NotBegun { .. }), "{:?}", world.ended(after_mark));
+    assert!(world.took_ms(after_mark) < 100);
     world.check();
     let again = world.call(0, "hello", None);
     world.run_for(SECOND);
@@ -33,10 +33,10 @@ fn a_restart_tells_begun_from_unbegun() {
 }
 
 #[test]
-fn the_next_life_discards_old_requests() {
+fn the_next_incarnation_discards_requests() {
     let mut world = World::of(2, &["a", "b"]);
     world.restart(1, 2);
-    // The lease of the next life does not reach the caller's bridge, which sends to the old one.
+    // The lease of the next incarnation does not reach the caller's bridge, which sends to the old one.
     world.pause(0);
     world.run_for(SECOND);
     let before = world.topics["test.inbox.a"].len();

@@ -208,7 +208,7 @@ fn run(seed: u64) -> World {
     world
 }
 
-/// Calls of a bridge that knows nothing yet of the next life of another one.
+/// Calls of a bridge that knows nothing yet of the next incarnation of another one.
 fn call_around_the_mark(world: &mut World, bridge: usize) {
     for _ in 0..8 {
         if !world.bridges[bridge].is_paused && world.bridges[bridge].ended.is_none() {

@@ -8,7 +8,7 @@ use gapless_kafka::record::names::BridgeId;
 use gapless_kafka::record::{ReplyHead, RequestHead, Writer};
 
 #[test]
-fn an_unreadable_inbox_is_left_behind() {
+fn an_unreadable_inbox_is_skipped() {
     let mut world = World::of(1, &["a", "b"]);
     let (out, back) = (world.call(1, "wait", None), world.call(0, "wait", None));
     world.run_for(100 * MS);

@@ -208,7 +208,7 @@ fn hostile_leases_change_nothing() {
     let mut unsigned = Writer::new(&b).lease("b", "", Some(vec![0xff; 10]));
     unsigned.headers.clear();
     world.append("test.presence", unsigned);
-    // A tombstone of another life takes nothing away.
+    // A tombstone of another incarnation takes nothing away.
     world.append("test.presence", Writer::new(&BridgeId { name: "b".into(), incarnation: 7 }).lease("b", "", None));
     world.run_for(SECOND);
     assert_eq!(world.bridges[0].relays[ROUTE].instances.len(), 1);

@@ -23,7 +23,7 @@ pub const SECOND: u64 = 1_000 * MS;
 /// A route of every bridge, whose handler does what the payload says.
 pub const ROUTE: &str = "shop/price";
 
-/// An event, for one life of a bridge.
+/// An event, for one start of a bridge.
 enum Event {
     Append(ProducerRecord),
     Report(u64, Result<Appended, NotAppended>),
@@ -49,7 +49,7 @@ pub struct Faults {
 pub struct Bridge {
     pub name: String,
     pub core: BridgeCore,
-    life: u32,
+    start: u32,
     pub is_paused: bool,
     is_alive: bool,
     deferred: Vec<Event>,
@@ -82,7 +82,7 @@ pub struct Bridge {
 #[derive(Debug)]
 pub struct Call {
     pub bridge: usize,
-    life: u32,
+    start: u32,
     pub begun_ns: u64,
     pub timeout_ns: Option<u64>,
     pub outcomes: Vec<(u64, Outcome)>,
@@ -234,7 +234,7 @@ impl World {
         let bridge = Bridge {
             name: name.to_owned(),
             core: BridgeCore::new(options(name, self.limits), self.random.number()),
-            life: 0,
+            start: 0,
             is_paused: false,
             is_alive: true,
             deferred: Vec::new(),
@@ -267,7 +267,7 @@ impl World {
         let incarnation = self.random.number();
         let bridge = &mut self.bridges[index];
         bridge.core = BridgeCore::new(options(&bridge.name, self.limits), incarnation);
-        (bridge.life, bridge.is_paused, bridge.is_alive) = (bridge.life + 1, false, true);
+        (bridge.start, bridge.is_paused, bridge.is_alive) = (bridge.start + 1, false, true);
         (bridge.inbox, bridge.presence, bridge.tick_ns) = (None, None, u64::MAX);
         bridge.deferred.clear();
         bridge.queued.clear();
@@ -283,21 +283,21 @@ impl World {
     /// Kills a bridge. What its producer has not appended is gone.
     pub fn kill(&mut self, index: usize) {
         self.bridges[index].is_alive = false;
-        self.bridges[index].life += 1;
+        self.bridges[index].start += 1;
     }
 
     pub fn pause(&mut self, index: usize) {
         self.bridges[index].is_paused = true;
-        let life = self.bridges[index].life;
-        let its = self.calls.values_mut().filter(|call| call.bridge == index && call.life == life);
+        let start = self.bridges[index].start;
+        let its = self.calls.values_mut().filter(|call| call.bridge == index && call.start == start);
         its.filter(|call| call.outcomes.is_empty()).for_each(|call| call.was_paused = true);
     }
 
     pub fn go_on(&mut self, index: usize) {
         self.bridges[index].is_paused = false;
-        let (life, deferred) = (self.bridges[index].life, std::mem::take(&mut self.bridges[index].deferred));
+        let (start, deferred) = (self.bridges[index].start, std::mem::take(&mut self.bridges[index].deferred));
         for event in deferred {
-            self.at(self.now_ns, index, life, event);
+            self.at(self.now_ns, index, start, event);
         }
     }
 
@@ -321,10 +321,10 @@ impl World {
         let number = self.last_request;
         let mut head = RequestHead { route: ROUTE.to_owned(), attempt: 1, ..RequestHead::default() };
         change(&mut head);
-        let life = self.bridges[bridge].life;
+        let start = self.bridges[bridge].start;
         let call = Call {
             bridge,
-            life,
+            start,
             begun_ns: self.now_ns,
             timeout_ns: timeout_ms.map(|ms| ms * MS),
             outcomes: Vec::new(),
@@ -345,7 +345,7 @@ impl World {
     pub fn give_up(&mut self, number: u64) {
         let call = self.calls.get_mut(&number).unwrap();
         let bridge = call.bridge;
-        let is_there = call.life == self.bridges[bridge].life && !self.bridges[bridge].is_paused;
+        let is_there = call.start == self.bridges[bridge].start && !self.bridges[bridge].is_paused;
         if call.outcomes.is_empty() && !call.is_given_up && is_there {
             call.is_given_up = true;
             self.input(bridge, Input::GivenUp(RequestId(number)));
@@ -403,8 +403,8 @@ impl World {
         {
             self.events.pop();
             self.now_ns = self.now_ns.max(at_ns);
-            if let Some((index, life, event)) = self.by_number.remove(&number) {
-                self.take(index, life, event);
+            if let Some((index, start, event)) = self.by_number.remove(&number) {
+                self.take(index, start, event);
             }
         }
         self.now_ns = until_ns;
@@ -426,8 +426,8 @@ impl World {
         assert!(next_ns > self.now_ns || bridge.ended.is_some(), "{} would tick for ever", bridge.name);
         if bridge.ended.is_none() && next_ns < bridge.tick_ns {
             bridge.tick_ns = next_ns;
-            let life = bridge.life;
-            self.at(next_ns, index, life, Event::Tick);
+            let start = bridge.start;
+            self.at(next_ns, index, start, Event::Tick);
         }
     }
 
@@ -450,18 +450,18 @@ impl World {
             let delay_ns = MS + self.random.below(2 * MS) + self.late_ns;
             let bridge = &mut self.bridges[index];
             bridge.producer_ns = (bridge.producer_ns + 1).max(self.now_ns + delay_ns);
-            let (at_ns, life) = (bridge.producer_ns, bridge.life);
-            self.at(at_ns, index, life, Event::Append(record));
+            let (at_ns, start) = (bridge.producer_ns, bridge.start);
+            self.at(at_ns, index, start, Event::Append(record));
         }
         for request in withheld {
             self.input(index, Input::Withheld(request));
         }
     }
 
-    fn at(&mut self, at_ns: u64, index: usize, life: u32, event: Event) -> u64 {
+    fn at(&mut self, at_ns: u64, index: usize, start: u32, event: Event) -> u64 {
         self.last_event += 1;
         self.events.push(Reverse((at_ns, self.last_event)));
-        self.by_number.insert(self.last_event, (index, life, event));
+        self.by_number.insert(self.last_event, (index, start, event));
         self.last_event
     }
 
@@ -472,14 +472,14 @@ impl World {
         let offset = log.len() as i64 - 1;
         for index in 0..self.bridges.len() {
             let delay_ns = MS + self.random.below(2 * MS);
-            self.at(self.now_ns + delay_ns, index, self.bridges[index].life, Event::Fetch);
+            self.at(self.now_ns + delay_ns, index, self.bridges[index].start, Event::Fetch);
         }
         Appended { offset, append_time_ms }
     }
 
-    fn take(&mut self, index: usize, life: u32, event: Event) {
+    fn take(&mut self, index: usize, start: u32, event: Event) {
         let bridge = &mut self.bridges[index];
-        if bridge.life != life || !bridge.is_alive {
+        if bridge.start != start || !bridge.is_alive {
             return;
         }
         // A producer's thread is stopped, too.
@@ -488,7 +488,7 @@ impl World {
             return;
         }
         match event {
-            Event::Append(record) => self.append_or_fail(index, life, record),
+            Event::Append(record) => self.append_or_fail(index, start, record),
             Event::Report(name, result) => {
                 for token in bridge.bundles.reported(name) {
                     self.input(index, Input::Delivered { token, result: result.clone() });
@@ -511,7 +511,7 @@ impl World {
         }
     }
 
-    fn append_or_fail(&mut self, index: usize, life: u32, record: ProducerRecord) {
+    fn append_or_fail(&mut self, index: usize, start: u32, record: ProducerRecord) {
         let ProducerRecord { number: name, topic, record } = record;
         let is_dropped = self.drop.is_some_and(|is_dropped| is_dropped(&record));
         let is_too_long = self.too_long.is_some_and(|is_too_long| is_too_long(&record))
@@ -527,7 +527,7 @@ impl World {
         let result = if self.is_broker_down {
             // The producer gives up after its delivery timeout.
             let absent = lost(Certainty::Absent);
-            let number = self.at(self.now_ns + self.give_up_ns, index, life, Event::Report(name, absent));
+            let number = self.at(self.now_ns + self.give_up_ns, index, start, Event::Report(name, absent));
             return self.bridges[index].queued.push((number, name));
         } else if is_too_long {
             lost(Certainty::TooLong)
@@ -544,13 +544,13 @@ impl World {
             }
             Ok(self.stored(&topic, record))
         };
-        self.at(report_ns, index, life, Event::Report(name, result));
+        self.at(report_ns, index, start, Event::Report(name, result));
     }
 
     fn fetch(&mut self, index: usize) {
         if self.is_broker_down {
-            let life = self.bridges[index].life;
-            self.at(self.now_ns + SECOND, index, life, Event::Fetch);
+            let start = self.bridges[index].start;
+            self.at(self.now_ns + SECOND, index, start, Event::Fetch);
             return;
         }
         let inbox = format!("test.inbox.{}", self.bridges[index].name);
@@ -578,22 +578,22 @@ impl World {
 
     fn act(&mut self, index: usize, effect: Effect) {
         let bridge = &mut self.bridges[index];
-        let life = bridge.life;
+        let start = bridge.start;
         match effect {
             Effect::ReadPresence => {
                 bridge.presence = Some(0);
-                self.at(self.now_ns + MS, index, life, Event::Fetch);
+                self.at(self.now_ns + MS, index, start, Event::Fetch);
             }
             Effect::ReadInbox { offset } => {
                 bridge.inbox = Some(offset);
-                self.at(self.now_ns + MS, index, life, Event::Fetch);
+                self.at(self.now_ns + MS, index, start, Event::Fetch);
             }
             Effect::Send(record) => {
                 self.flush(index, |bundles, begin| bundles.add(record, begin));
             }
             Effect::ReopenInbox { reason } if !bridge.is_stuck => {
                 bridge.inbox = None;
-                self.at(self.now_ns + MS, index, life, Event::Reopen(reason));
+                self.at(self.now_ns + MS, index, start, Event::Reopen(reason));
             }
             Effect::ReopenInbox { .. } => {}
             Effect::SkipLeases => {
@@ -606,7 +606,7 @@ impl World {
                 for (number, name) in std::mem::take(&mut bridge.queued) {
                     if self.by_number.remove(&number).is_some() {
                         let lost = NotAppended { certainty: Certainty::Doubtful, reason: "purged".to_owned() };
-                        self.at(self.now_ns + MS, index, life, Event::Report(name, Err(lost)));
+                        self.at(self.now_ns + MS, index, start, Event::Report(name, Err(lost)));
                     }
                 }
                 for token in withdrawn {
@@ -655,9 +655,9 @@ impl World {
         };
         let bridge = &mut self.bridges[index];
         bridge.running.insert(call.call, number);
-        let (name, life) = (call.call, bridge.life);
+        let (name, start) = (call.call, bridge.start);
         bridge.started.push(call);
-        self.at(self.now_ns + delay_ms * MS, index, life, Event::HandlerEnds(name, outcome));
+        self.at(self.now_ns + delay_ms * MS, index, start, Event::HandlerEnds(name, outcome));
     }
 
     /// The first two bridges, a and b, call each other, and all calls are checked.
@@ -677,7 +677,7 @@ impl World {
         for (number, call) in &self.calls {
             let begun = self.handled.get(number).copied().unwrap_or(0);
             assert!(begun <= 1, "call {number} began {begun} times");
-            let is_killed = self.bridges[call.bridge].life != call.life;
+            let is_killed = self.bridges[call.bridge].start != call.start;
             if !call.is_given_up && !is_killed {
                 let (at_ns, outcome) = call.outcomes.first().unwrap_or_else(|| panic!("call {number} has no outcome"));
                 if let Some(timeout_ns) = call.timeout_ns
