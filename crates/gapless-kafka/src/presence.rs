@@ -3,9 +3,10 @@
 //! The topic is compacted, so a bridge that starts reads the newest lease of each name. A clean stop leaves a tombstone.
 
 use crate::record::PROTOCOL_VERSION;
+use crate::record::fields::{ENCODINGS, hexadecimal, name_of, value_of};
 use crate::record::names::is_bridge_name;
 use gapless_message::described::TypeDescription;
-use gapless_message::{Encoding, route_name};
+use gapless_message::route_name;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::time::Duration;
 
@@ -188,7 +189,7 @@ fn shorten(words: &mut String) {
 
 /// Numbers of 64 bits as 16 hexadecimal digits: readers of JSON in other languages lose bits of greater numbers than 2^53.
 pub(crate) mod digits {
-    use super::{Deserialize, Deserializer, Serializer};
+    use super::{Deserialize, Deserializer, Serializer, hexadecimal};
 
     pub fn serialize<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&format_args!("{number:016x}"))
@@ -196,63 +197,42 @@ pub(crate) mod digits {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let is_number = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let number = is_number.then(|| u64::from_str_radix(&text, 16).ok()).flatten();
-        number.ok_or_else(|| serde::de::Error::custom("16 hexadecimal digits are expected"))
+        hexadecimal(&text).ok_or_else(|| serde::de::Error::custom("16 hexadecimal digits in lower case are expected"))
     }
 }
 
 /// A type as JSON.
 mod described {
-    use super::{Deserialize, Deserializer, Encoding, Serialize, Serializer, TypeDescription};
+    use super::{Deserialize, Deserializer, ENCODINGS, Serialize, Serializer, TypeDescription, name_of, value_of};
+    use std::borrow::Cow;
 
     #[derive(Serialize, Deserialize)]
-    struct Form {
-        name: String,
+    struct Form<'a> {
+        name: Cow<'a, str>,
         version: u32,
         #[serde(with = "super::digits")]
         fingerprint: u64,
-        encoding: EncodingName,
-    }
-
-    #[derive(Serialize, Deserialize)]
-    #[serde(rename_all = "lowercase")]
-    enum EncodingName {
-        Bytes,
-        Postcard,
-        Sbe,
-        Protobuf,
-        Json,
+        encoding: Cow<'a, str>,
     }
 
     pub fn serialize<S: Serializer>(described: &TypeDescription, serializer: S) -> Result<S::Ok, S::Error> {
         let TypeDescription { name, fingerprint, encoding, version } = described;
-        let encoding = match encoding {
-            Encoding::Bytes => EncodingName::Bytes,
-            Encoding::Postcard => EncodingName::Postcard,
-            Encoding::Sbe => EncodingName::Sbe,
-            Encoding::Protobuf => EncodingName::Protobuf,
-            Encoding::Json => EncodingName::Json,
-        };
-        Form { name: name.clone(), version: *version, fingerprint: *fingerprint, encoding }.serialize(serializer)
+        let (name, encoding) = (name.into(), name_of(&ENCODINGS, encoding).into());
+        Form { name, version: *version, fingerprint: *fingerprint, encoding }.serialize(serializer)
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TypeDescription, D::Error> {
         let Form { name, version, fingerprint, encoding } = Form::deserialize(deserializer)?;
-        let encoding = match encoding {
-            EncodingName::Bytes => Encoding::Bytes,
-            EncodingName::Postcard => Encoding::Postcard,
-            EncodingName::Sbe => Encoding::Sbe,
-            EncodingName::Protobuf => Encoding::Protobuf,
-            EncodingName::Json => Encoding::Json,
-        };
-        Ok(TypeDescription { name, fingerprint, encoding, version })
+        let encoding = value_of(&ENCODINGS, &encoding)
+            .ok_or_else(|| serde::de::Error::custom(format!("{encoding:?} is no encoding")))?;
+        Ok(TypeDescription { name: name.into_owned(), fingerprint, encoding, version })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gapless_message::Encoding;
 
     fn lease() -> Lease {
         let described = |name: &str| TypeDescription {
@@ -306,6 +286,13 @@ mod tests {
         let short = Lease { lease_ms: 3, ..lease() };
         let error = Lease::read(&short.to_json()).unwrap_err().to_string();
         assert!(error.contains("lease_ms is 3; 100 to 3600000 are allowed"), "{error}");
+    }
+
+    #[test]
+    fn numbers_are_lower_case() {
+        let json = String::from_utf8(lease().to_json()).unwrap();
+        let upper = json.replace("ffffffffffffffff", "FFFFFFFFFFFFFFFF");
+        assert!(matches!(Lease::read(upper.as_bytes()), Err(BadLease::Malformed(_))));
     }
 
     #[test]

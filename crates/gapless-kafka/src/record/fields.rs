@@ -10,7 +10,7 @@ const TYPE_NAME_LENGTH_MAX: usize = 512;
 /// Segments of a payload at most.
 pub const SEGMENTS_MAX: u32 = 1 << 14;
 
-pub(super) const ENCODINGS: [(&str, Encoding); 5] = [
+pub(crate) const ENCODINGS: [(&str, Encoding); 5] = [
     ("bytes", Encoding::Bytes),
     ("postcard", Encoding::Postcard),
     ("sbe", Encoding::Sbe),
@@ -25,17 +25,17 @@ pub(super) const QUERIES: [(&str, CopyQuery); 3] =
     [("ping", CopyQuery::Ping), ("info", CopyQuery::Info), ("statistics", CopyQuery::Statistics)];
 
 /// The value of a name in one of the lists above.
-pub(super) fn value_of<T: Copy>(list: &[(&str, T)], name: &str) -> Option<T> {
+pub(crate) fn value_of<T: Copy>(list: &[(&str, T)], name: &str) -> Option<T> {
     list.iter().find(|(each, _)| *each == name).map(|(_, value)| *value)
 }
 
 /// The name of a value in one of the lists above, which have every value.
-pub(super) fn name_of<T: PartialEq>(list: &[(&'static str, T)], value: &T) -> &'static str {
+pub(crate) fn name_of<T: PartialEq>(list: &[(&'static str, T)], value: &T) -> &'static str {
     list.iter().find(|(_, each)| each == value).map_or("", |(name, _)| name)
 }
 
 /// 16 hexadecimal digits, lower case.
-pub(super) fn hexadecimal(text: &str) -> Option<u64> {
+pub(crate) fn hexadecimal(text: &str) -> Option<u64> {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     (text.len() == 16 && text.bytes().all(is_digit)).then(|| u64::from_str_radix(text, 16).ok())?
 }
