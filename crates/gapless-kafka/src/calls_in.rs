@@ -14,7 +14,7 @@ use crate::effects::{CallId, Effect, IncomingCall, OutgoingRecord, Token};
 use crate::outcome::{Ended, Outcome};
 use crate::peers::{Load, PEERS_MAX};
 use crate::record::names::{self, BridgeId};
-use crate::record::{HOPS_MAX, Record, ReplyHead, RequestHead, ReturnAddress, SegmentPlace, Writer};
+use crate::record::{HOPS_MAX, Record, ReplyHead, RequestHead, SegmentPlace, Sender, Writer};
 use crate::route_filter::{RouteFilter, any_matches};
 use crate::segments::{Assemblies, AssemblyKey, SegmentFault, split};
 use gapless_agent::monotonic::saturating_ns;
@@ -99,32 +99,9 @@ pub(crate) struct CallsIn {
     is_stopping: bool,
 }
 
-/// The headers that name a request and its sender.
-#[derive(Clone, Copy)]
-pub(crate) struct Origin<'a> {
-    pub(crate) correlation: &'a str,
-    pub(crate) from: Option<&'a BridgeId>,
-    pub(crate) reply_topic: Option<&'a str>,
-    /// The caller in words, of a program without a topic for the reply.
-    pub(crate) program: &'a str,
-}
-
-impl Origin<'_> {
-    /// The sender, an incarnation of a bridge or a program, and the correlation. A program is the topic of its replies, or else what it calls
-    /// itself; no bridge and no topic has a space in its name.
-    fn key(&self) -> AssemblyKey {
-        let sender = match (self.from, self.reply_topic) {
-            (Some(bridge), _) => bridge.to_string(),
-            (None, Some(topic)) => topic.to_owned(),
-            (None, None) => format!("program {}", self.program),
-        };
-        (sender, self.correlation.to_owned())
-    }
-}
-
 /// A record that a request came in.
 pub(crate) struct RequestRecord<'a> {
-    pub(crate) origin: Origin<'a>,
+    pub(crate) sender: &'a Sender,
     pub(crate) append_time_ms: i64,
     pub(crate) payload: Vec<u8>,
 }
@@ -186,8 +163,8 @@ impl CallsIn {
     }
 
     /// True for a request that this process has begun or refused, also as an earlier incarnation.
-    pub(crate) fn is_known(&self, origin: Origin<'_>) -> bool {
-        self.known.get(&origin.key()).is_some()
+    pub(crate) fn is_known(&self, sender: &Sender) -> bool {
+        self.known.get(&sender.key()).is_some()
     }
 
     /// Takes no more requests.
@@ -203,9 +180,8 @@ impl CallsIn {
         place: Option<SegmentPlace>,
         turn: &mut Turn<'_>,
     ) {
-        let RequestRecord { origin, append_time_ms, payload } = record;
-        let Origin { correlation, from, reply_topic, .. } = origin;
-        let address = self.address(correlation, from, reply_topic);
+        let RequestRecord { sender, append_time_ms, payload } = record;
+        let address = self.address(sender);
         if address.is_none() && !head.is_one_way {
             // No one can wait for a reply without a place for it.
             turn.counters.without_address += 1;
@@ -216,11 +192,11 @@ impl CallsIn {
             let left_ms = deadline_ms.saturating_sub(append_time_ms).max(0).cast_unsigned();
             head.time_left_ms = Some(head.time_left_ms.map_or(left_ms, |own_ms| own_ms.min(left_ms)));
         }
-        let key = origin.key();
+        let key = sender.key();
         if self.is_repeated(&key, address.as_ref().filter(|_| !head.is_one_way), turn) {
             return;
         }
-        let is_of_bridge = from.is_some();
+        let is_of_bridge = sender.from.is_some();
         let unfinished = Unfinished { head, address, append_time_ms, is_of_bridge };
         let Some(place) = place else { return self.admit(key, unfinished, payload, turn) };
         let segment_ns = saturating_ns(self.limits.segment_time);
@@ -237,8 +213,7 @@ impl CallsIn {
 
     /// A further segment of a request.
     pub(crate) fn segment(&mut self, record: RequestRecord<'_>, place: SegmentPlace, turn: &mut Turn<'_>) {
-        let Origin { correlation, from, reply_topic, .. } = record.origin;
-        let key = record.origin.key();
+        let (sender, key) = (record.sender, record.sender.key());
         match self.unfinished.add(&key, place, &record.payload) {
             Ok(None) => {}
             Ok(Some((unfinished, payload))) => self.admit(key, unfinished, payload, turn),
@@ -246,21 +221,21 @@ impl CallsIn {
                 self.refuse(key, &unfinished, Ended::not_begun(reason), turn);
             }
             Err(SegmentFault::OfUnknown(reason)) => {
-                let address = self.address(correlation, from, reply_topic);
+                let address = self.address(sender);
                 if self.known.get(&key).is_some() {
                     return;
                 }
                 let ended = Outcome::Ended(Ended::not_begun(reason));
-                self.end(Arc::new(key), address.as_ref().map(|address| (address, ended)), from.is_some(), turn);
+                self.end(Arc::new(key), address.as_ref().map(|address| (address, ended)), sender.from.is_some(), turn);
             }
         }
     }
 
     /// The caller no longer waits.
-    pub(crate) fn cancel(&mut self, origin: Origin<'_>, turn: &mut Turn<'_>) {
-        let key = origin.key();
+    pub(crate) fn cancel(&mut self, sender: &Sender, turn: &mut Turn<'_>) {
+        let key = sender.key();
         if self.unfinished.give_up(&key).is_some() {
-            return self.known.end(Arc::new(key), None, origin.from.is_some(), turn.now_ns);
+            return self.known.end(Arc::new(key), None, sender.from.is_some(), turn.now_ns);
         }
         if let Some(Seen::Running(call)) = self.known.get(&key) {
             self.cancel_call(*call, turn);
@@ -371,20 +346,20 @@ impl CallsIn {
     }
 
     /// Tells the sender of a request that cannot be read.
-    pub(crate) fn refuse_unread(&mut self, address: &ReturnAddress, ended: Ended, turn: &mut Turn<'_>) {
-        let ReturnAddress { correlation, from, reply_topic } = address;
-        if let Some(address) = self.address(correlation, from.as_ref(), reply_topic.as_deref()) {
+    pub(crate) fn refuse_unread(&mut self, sender: &Sender, ended: Ended, turn: &mut Turn<'_>) {
+        if let Some(address) = self.address(sender) {
             self.send(&address, Outcome::Ended(ended), turn);
         }
     }
 
-    fn address(&self, correlation: &str, from: Option<&BridgeId>, topic: Option<&str>) -> Option<Address> {
-        let correlation = correlation.to_owned();
-        if let Some(BridgeId { name, incarnation }) = from {
+    fn address(&self, sender: &Sender) -> Option<Address> {
+        let correlation = sender.correlation.clone();
+        if let Some(BridgeId { name, incarnation }) = &sender.from {
             let topic = names::inbox(&self.prefix, name).into();
             return Some(Address { topic, to: Some(*incarnation), correlation });
         }
-        let topic = topic.filter(|topic| self.reply_topics.iter().any(|filter| filter.matches(topic)))?;
+        let is_allowed = |topic: &&str| self.reply_topics.iter().any(|filter| filter.matches(topic));
+        let topic = sender.reply_topic.as_deref().filter(is_allowed)?;
         Some(Address { topic: topic.into(), to: None, correlation })
     }
 

@@ -17,7 +17,7 @@ use crate::outcome::{Ended, Outcome};
 use crate::peers::{PeerIndex, Peers, Wanted};
 use crate::presence::MarkPlace;
 use crate::record::names::BridgeId;
-use crate::record::{ReplyHead, RequestHead, SegmentPlace, Writer, read_ended};
+use crate::record::{ReplyHead, RequestHead, SegmentPlace, Sender, Writer, read_ended};
 use crate::segments::{Assemblies, SegmentFault};
 use gapless_agent::monotonic::saturating_ns;
 use gapless_rpc::Refusal;
@@ -223,7 +223,7 @@ impl CallsOut {
     /// A reply, or its first segment.
     pub(crate) fn reply(
         &mut self,
-        sender: &Sender<'_>,
+        sender: &Sender,
         (head, place): (ReplyHead, Option<SegmentPlace>),
         payload: Vec<u8>,
         peers: &mut Peers,
@@ -244,7 +244,7 @@ impl CallsOut {
     /// A reply came that cannot be read.
     pub(crate) fn unread_reply(
         &mut self,
-        sender: &Sender<'_>,
+        sender: &Sender,
         reason: &str,
         peers: &mut Peers,
         counters: &mut Counters,
@@ -258,7 +258,7 @@ impl CallsOut {
     /// A further segment of a reply.
     pub(crate) fn reply_segment(
         &mut self,
-        sender: &Sender<'_>,
+        sender: &Sender,
         place: SegmentPlace,
         payload: &[u8],
         peers: &mut Peers,
@@ -278,7 +278,7 @@ impl CallsOut {
     /// The next incarnation of a bridge says that nothing has begun the request.
     pub(crate) fn discarded(
         &mut self,
-        sender: &Sender<'_>,
+        sender: &Sender,
         peers: &mut Peers,
         counters: &mut Counters,
         effects: &mut Vec<Effect>,
@@ -288,7 +288,7 @@ impl CallsOut {
             return;
         };
         let call = &self.calls[&request];
-        let is_successor = sender.from.is_some_and(|from| from.name == call.to.name && *from != call.to);
+        let is_successor = sender.from.as_ref().is_some_and(|from| from.name == call.to.name && *from != call.to);
         if !is_successor {
             counters.foreign_replies += 1;
             return;
@@ -383,19 +383,19 @@ impl CallsOut {
     }
 
     /// The request of a correlation.
-    fn find(&self, sender: &Sender<'_>) -> Option<RequestId> {
+    fn find(&self, sender: &Sender) -> Option<RequestId> {
         let (_, number) = sender.correlation.split_once(':')?;
         let request = RequestId(number.parse().ok()?);
         self.calls.get(&request).filter(|call| call.correlation == sender.correlation).map(|_| request)
     }
 
     /// The request that a reply of this sender is for; others are counted.
-    fn expected(&self, sender: &Sender<'_>, counters: &mut Counters) -> Option<RequestId> {
+    fn expected(&self, sender: &Sender, counters: &mut Counters) -> Option<RequestId> {
         let Some(request) = self.find(sender) else {
             counters.late_replies += 1;
             return None;
         };
-        if sender.from != Some(&self.calls[&request].to) {
+        if sender.from.as_ref() != Some(&self.calls[&request].to) {
             counters.foreign_replies += 1;
             return None;
         }
@@ -433,19 +433,6 @@ impl CallsOut {
             self.replies.give_up(&(call.to.to_string(), call.correlation.clone()));
         }
         Some(call)
-    }
-}
-
-/// Correlation and sender of a reply.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sender<'a> {
-    pub(crate) correlation: &'a str,
-    pub(crate) from: Option<&'a BridgeId>,
-}
-
-impl Sender<'_> {
-    fn key(&self) -> (String, String) {
-        (self.from.map(BridgeId::to_string).unwrap_or_default(), self.correlation.to_owned())
     }
 }
 

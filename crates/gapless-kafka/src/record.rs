@@ -11,7 +11,7 @@
 //! `docs/protocols/kafka.md` lists every header. Foreign bytes never reach anything above without these checks.
 
 pub(crate) mod bundle;
-mod fields;
+pub(crate) mod fields;
 pub mod names;
 mod reading;
 mod writing;
@@ -25,7 +25,7 @@ use std::borrow::Cow;
 
 pub use fields::SEGMENTS_MAX;
 pub(crate) use reading::read_sender;
-pub use reading::{CORRELATION_LENGTH_MAX, Malformed, ReturnAddress, read};
+pub use reading::{CORRELATION_LENGTH_MAX, Malformed, read};
 pub use writing::Writer;
 
 /// Version of the protocol that this crate speaks.
@@ -70,6 +70,17 @@ pub struct Record {
 /// A record that was read, without its payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Envelope {
+    /// Sender.
+    pub sender: Sender,
+    /// Incarnation that the record is for; `None` means whichever reads it.
+    pub to: Option<u64>,
+    /// Content.
+    pub content: Content,
+}
+
+/// Sender of a record, and its correlation: by them a request is known, and its reply finds the way back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sender {
     /// Text by which a reply finds its request; may be empty in kinds that have no reply.
     pub correlation: String,
     /// The sender, if it is a bridge.
@@ -78,10 +89,19 @@ pub struct Envelope {
     pub reply_topic: Option<String>,
     /// The caller in words, where a program names neither itself as a bridge nor a topic for the reply: all that tells it from others.
     pub program: String,
-    /// Incarnation that the record is for; `None` means whichever reads it.
-    pub to: Option<u64>,
-    /// Content.
-    pub content: Content,
+}
+
+impl Sender {
+    /// The sender, an incarnation of a bridge or a program, and the correlation. A program is the topic of its replies, or else what it
+    /// calls itself; no bridge and no topic has a space in its name.
+    pub(crate) fn key(&self) -> (String, String) {
+        let sender = match (&self.from, &self.reply_topic) {
+            (Some(bridge), _) => bridge.to_string(),
+            (None, Some(topic)) => topic.clone(),
+            (None, None) => format!("program {}", self.program),
+        };
+        (sender, self.correlation.clone())
+    }
 }
 
 /// Content of a record of an inbox.

@@ -1,85 +1,57 @@
 //! Records of the own inbox.
 
 use super::{BridgeCore, Phase, Topic};
-use crate::calls_in::{Origin, RequestRecord};
-use crate::calls_out::Sender;
+use crate::calls_in::RequestRecord;
 use crate::effects::{BridgeError, Effect, Notice, Token};
 use crate::outcome::Ended;
 use crate::presence::MarkPlace;
 use crate::record::names::{self, BridgeId};
-use crate::record::{Content, Envelope, Malformed, Record, bundle, read};
+use crate::record::{Content, Envelope, Malformed, Record, Sender, bundle, read};
 
 impl BridgeCore {
-    /// A record of the inbox, or several in one.
+    /// A record of the inbox.
     pub(super) fn read_inbox(&mut self, record: Record, place: MarkPlace, now_ns: u64, effects: &mut Vec<Effect>) {
-        let Record { headers, payload, .. } = record;
-        let payload = payload.unwrap_or_default();
-        match read(&headers) {
-            Ok(Envelope { content: Content::Bundle, .. }) => self.read_bundle(&payload, place, now_ns, effects),
-            Ok(envelope) => self.read_one(envelope, place, payload, now_ns, effects),
-            Err(malformed) => self.refuse_unread(&malformed, now_ns, effects),
-        }
+        self.read_one(record, place, false, now_ns, effects);
     }
 
     fn read_bundle(&mut self, payload: &[u8], place: MarkPlace, now_ns: u64, effects: &mut Vec<Effect>) {
         for record in bundle::read(payload) {
-            let Ok(Record { headers, payload, .. }) = record else {
-                self.counters.malformed_records += 1;
-                return;
-            };
-            match read(&headers) {
-                // A mark has an offset of its own.
-                Ok(Envelope { content: Content::Bundle | Content::Mark(_), .. }) => {
-                    self.counters.malformed_records += 1
-                }
-                Ok(envelope) => self.read_one(envelope, place, payload.unwrap_or_default(), now_ns, effects),
-                Err(malformed) => self.refuse_unread(&malformed, now_ns, effects),
+            match record {
+                Ok(record) => self.read_one(record, place, true, now_ns, effects),
+                Err(_) => self.counters.malformed_records += 1,
             }
         }
     }
 
     fn read_one(
         &mut self,
-        envelope: Envelope,
+        record: Record,
         place: MarkPlace,
-        payload: Vec<u8>,
+        is_in_bundle: bool,
         now_ns: u64,
         effects: &mut Vec<Effect>,
     ) {
-        let Envelope { correlation, from, reply_topic, program, to, content } = envelope;
-        if let Content::Mark(words) = &content {
-            return self.read_mark(from.as_ref(), words, place, now_ns, effects);
-        }
-        if !self.is_marked() {
-            // Records before the mark are not for this incarnation.
-            return;
-        }
-        if let Some(from) = from.as_ref().filter(|from| **from != self.id)
-            && self.peers.hear(from, now_ns)
-        {
-            let bridge = from.name.to_string();
-            effects.push(Effect::Notice(Notice::PeerBack { bridge }));
-            self.update_routes(effects);
+        let payload = record.payload.unwrap_or_default();
+        let Envelope { sender, to, content } = match read(&record.headers) {
+            Ok(envelope) => envelope,
+            Err(malformed) => return self.refuse_unread(&malformed, now_ns, effects),
+        };
+        if self.is_marked() {
+            self.hear(&sender, now_ns, effects);
         }
         let is_for_earlier = to.is_some_and(|to| to != self.id.incarnation);
-        let sender = Sender { correlation: &correlation, from: from.as_ref() };
         let append_time_ms = place.time_ms;
-        let (from, reply_topic) = (from.as_ref(), reply_topic.as_deref());
-        let origin = Origin { correlation: &correlation, from, reply_topic, program: &program };
-        let record = |payload| RequestRecord { origin, append_time_ms, payload };
+        let record = |payload| RequestRecord { sender: &sender, append_time_ms, payload };
         match content {
-            Content::Request(..) | Content::RequestSegment(_) if is_for_earlier => {
-                if self.calls_in.is_known(origin) {
-                    // An earlier incarnation of this process has begun it: a broker has repeated the record.
-                    self.counters.repeated_requests += 1;
-                } else if let (Some(from), Content::Request(..)) = (from, &content) {
-                    // Of a request in segments only the first is answered.
-                    let record = self.writer.control("discarded", &correlation, Some(from.incarnation));
-                    let topic = names::inbox(&self.options.prefix, &from.name).into();
-                    self.send(Token::Control, &topic, record, effects);
-                    self.counters.discarded_requests += 1;
-                }
-            }
+            // A mark has an offset of its own.
+            Content::Bundle | Content::Mark(_) if is_in_bundle => self.counters.malformed_records += 1,
+            Content::Bundle => self.read_bundle(&payload, place, now_ns, effects),
+            Content::Mark(words) => self.read_mark(sender.from.as_ref(), &words, place, now_ns, effects),
+            // Records before the mark are not for this incarnation.
+            _ if !self.is_marked() => {}
+            Content::Request(..) if is_for_earlier => self.discard(&sender, effects),
+            // Of a request in segments only the first is answered.
+            Content::RequestSegment(_) if is_for_earlier => {}
             Content::Reply(..) | Content::ReplySegment(_) | Content::Discarded if is_for_earlier => {
                 self.counters.replies_to_earlier += 1;
             }
@@ -100,23 +72,47 @@ impl BridgeCore {
             Content::Discarded => {
                 self.calls_out.discarded(&sender, &mut self.peers, &mut self.counters, effects);
             }
-            Content::Cancel => self.with_calls_in(now_ns, effects, |calls, turn| {
-                calls.cancel(origin, turn);
-            }),
-            Content::Ping if from == Some(&self.id) => {
-                self.echo(Topic::Inbox, &correlation, append_time_ms, now_ns, effects);
+            Content::Cancel => self.with_calls_in(now_ns, effects, |calls, turn| calls.cancel(&sender, turn)),
+            Content::Ping if sender.from.as_ref() == Some(&self.id) => {
+                self.echo(Topic::Inbox, &sender.correlation, append_time_ms, now_ns, effects);
             }
-            Content::Ping => {
-                let topic = match from {
-                    Some(from) => Some(names::inbox(&self.options.prefix, &from.name)),
-                    None => reply_topic.filter(|topic| self.is_reply_topic(topic)).map(str::to_owned),
-                };
-                if let Some(topic) = topic {
-                    let record = self.writer.control("pong", &correlation, from.map(|from| from.incarnation));
-                    self.send(Token::Control, &topic.into(), record, effects);
-                }
-            }
-            Content::Bundle | Content::Mark(_) | Content::Pong => {}
+            Content::Ping => self.answer_ping(&sender, effects),
+            Content::Pong => {}
+        }
+    }
+
+    /// A record of another bridge is a sign of life.
+    fn hear(&mut self, sender: &Sender, now_ns: u64, effects: &mut Vec<Effect>) {
+        if let Some(from) = sender.from.as_ref().filter(|from| **from != self.id)
+            && self.peers.hear(from, now_ns)
+        {
+            effects.push(Effect::Notice(Notice::PeerBack { bridge: from.name.to_string() }));
+            self.update_routes(effects);
+        }
+    }
+
+    /// Answers a request to an earlier incarnation, which nothing begins any more.
+    fn discard(&mut self, sender: &Sender, effects: &mut Vec<Effect>) {
+        if self.calls_in.is_known(sender) {
+            // An earlier incarnation of this process has begun it: a broker has repeated the record.
+            self.counters.repeated_requests += 1;
+        } else if let Some(from) = &sender.from {
+            let record = self.writer.control("discarded", &sender.correlation, Some(from.incarnation));
+            let topic = names::inbox(&self.options.prefix, &from.name).into();
+            self.send(Token::Control, &topic, record, effects);
+            self.counters.discarded_requests += 1;
+        }
+    }
+
+    fn answer_ping(&self, sender: &Sender, effects: &mut Vec<Effect>) {
+        let topic = match &sender.from {
+            Some(from) => Some(names::inbox(&self.options.prefix, &from.name)),
+            None => sender.reply_topic.clone().filter(|topic| self.is_reply_topic(topic)),
+        };
+        if let Some(topic) = topic {
+            let to = sender.from.as_ref().map(|from| from.incarnation);
+            let record = self.writer.control("pong", &sender.correlation, to);
+            self.send(Token::Control, &topic.into(), record, effects);
         }
     }
 
@@ -156,7 +152,7 @@ impl BridgeCore {
     }
 
     pub(super) fn refuse_unread(&mut self, malformed: &Malformed, now_ns: u64, effects: &mut Vec<Effect>) {
-        let Malformed { reason, protocol, address, is_reply } = malformed;
+        let Malformed { reason, protocol, sender, is_reply } = malformed;
         let ended = match protocol {
             Some(_) => Ended::Unavailable { reason: format!("bridge {}: {reason}", self.id.name) },
             None => Ended::BadMessage { reason: format!("the request cannot be read at its bridge: {reason}") },
@@ -164,12 +160,11 @@ impl BridgeCore {
         let counter =
             if protocol.is_some() { &mut self.counters.other_protocol } else { &mut self.counters.malformed_records };
         *counter += 1;
-        if let Some(address) = address.as_ref().filter(|_| *is_reply) {
-            let sender = Sender { correlation: &address.correlation, from: address.from.as_ref() };
-            return self.calls_out.unread_reply(&sender, reason, &mut self.peers, &mut self.counters, effects);
+        if let Some(sender) = sender.as_ref().filter(|_| *is_reply) {
+            return self.calls_out.unread_reply(sender, reason, &mut self.peers, &mut self.counters, effects);
         }
-        if let Some(address) = address.as_ref().filter(|_| self.is_marked()) {
-            self.with_calls_in(now_ns, effects, |calls, turn| calls.refuse_unread(address, ended, turn));
+        if let Some(sender) = sender.as_ref().filter(|_| self.is_marked()) {
+            self.with_calls_in(now_ns, effects, |calls, turn| calls.refuse_unread(sender, ended, turn));
         }
     }
 }

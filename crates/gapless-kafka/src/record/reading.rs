@@ -4,7 +4,7 @@
 use super::fields::{self, ENCODINGS, PRIORITIES, QUERIES};
 use super::names::{self, BridgeId};
 use super::writing::{CALLER_LENGTH_MAX, REFUSAL_TEXT_LENGTH_MAX};
-use super::{Content, Envelope, Header, PROTOCOL_VERSION, ReplyHead, RequestHead};
+use super::{Content, Envelope, Header, PROTOCOL_VERSION, ReplyHead, RequestHead, Sender};
 use gapless_message::headers::HEADERS_LENGTH_MAX;
 use gapless_message::route_name;
 use gapless_rpc::{Headers, TraceContext};
@@ -27,20 +27,9 @@ pub struct Malformed {
     /// Version of the protocol that the record names, if it is another one.
     pub protocol: Option<u16>,
     /// The sender of a request, as far as it can be told of its mistake; of a reply, as far as its call can be found.
-    pub address: Option<ReturnAddress>,
+    pub sender: Option<Box<Sender>>,
     /// The record is a reply: its sender is told nothing, and its call ends.
     pub is_reply: bool,
-}
-
-/// The place for the answer to a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReturnAddress {
-    /// Correlation of the request.
-    pub correlation: String,
-    /// The sender, if it is a bridge.
-    pub from: Option<BridgeId>,
-    /// Topic for the reply of a program that is no bridge.
-    pub reply_topic: Option<String>,
 }
 
 /// The headers of the protocol, where they lie.
@@ -125,36 +114,34 @@ const KINDS: [(&str, Kind); 8] = [
 /// Reads the headers of a record of an inbox.
 ///
 /// # Errors
-/// [`Malformed`], with the address of a request that can be answered all the same.
+/// [`Malformed`], with the sender of a request that can be answered all the same.
 pub fn read(headers: &[Header]) -> Result<Envelope, Malformed> {
     let found = Found(headers);
-    let malformed = |reason| Malformed { reason, protocol: None, address: None, is_reply: false };
+    let malformed = |reason| Malformed { reason, protocol: None, sender: None, is_reply: false };
     let protocol = found.number(names::PROTOCOL, u16::MAX.into()).map_err(malformed)?;
     let protocol = protocol.unwrap_or(PROTOCOL_VERSION.into()) as u16;
     let kind = found.choice(names::KIND, &KINDS).map_err(malformed);
-    let address = return_address(&found).map_err(malformed);
+    let sender = sender_of(&found).map_err(malformed);
     if protocol != PROTOCOL_VERSION {
         let reason =
             format!("the record has version {protocol} of the protocol; this bridge speaks version {PROTOCOL_VERSION}");
         let is_reply = matches!(kind, Ok(Some(Kind::Reply)));
-        let address = address.ok().filter(|_| is_reply || matches!(kind, Ok(Some(Kind::Request))));
-        return Err(Malformed { reason, protocol: Some(protocol), address, is_reply });
+        let sender = sender.ok().filter(|_| is_reply || matches!(kind, Ok(Some(Kind::Request)))).map(Box::new);
+        return Err(Malformed { reason, protocol: Some(protocol), sender, is_reply });
     }
     let kind = kind?.ok_or_else(|| malformed(format!("{}: missing", names::KIND)))?;
-    let address = address?;
+    let sender = sender?;
     let answered = |reason| {
-        let is_of_call = matches!(kind, Kind::Request | Kind::Reply) && !address.correlation.is_empty();
-        let address = is_of_call.then(|| address.clone());
-        Malformed { reason, protocol: None, address, is_reply: kind == Kind::Reply }
+        let is_of_call = matches!(kind, Kind::Request | Kind::Reply) && !sender.correlation.is_empty();
+        let sender = is_of_call.then(|| Box::new(sender.clone()));
+        Malformed { reason, protocol: None, sender, is_reply: kind == Kind::Reply }
     };
     let needs_correlation = !matches!(kind, Kind::Bundle | Kind::Mark | Kind::Ping | Kind::Pong);
-    if needs_correlation && address.correlation.is_empty() {
+    if needs_correlation && sender.correlation.is_empty() {
         return Err(malformed(format!("{}: missing", names::CORRELATION)));
     }
     let to = found.hexadecimal(names::TO).map_err(answered)?;
     let place = found.value(names::SEGMENT, SEGMENT_ALLOWED, fields::segment).map_err(answered)?;
-    let is_anonymous = address.from.is_none() && address.reply_topic.is_none();
-    let program = if is_anonymous { caller(&found).map_err(malformed)? } else { String::new() };
     let content = match (kind, place) {
         (Kind::Request, Some(place)) if place.index > 0 => Content::RequestSegment(place),
         (Kind::Reply, Some(place)) if place.index > 0 => Content::ReplySegment(place),
@@ -173,8 +160,7 @@ pub fn read(headers: &[Header]) -> Result<Envelope, Malformed> {
         (Kind::Pong, _) => Content::Pong,
         (Kind::Discarded, _) => Content::Discarded,
     };
-    let ReturnAddress { correlation, from, reply_topic } = address;
-    Ok(Envelope { correlation, from, reply_topic, program, to, content })
+    Ok(Envelope { sender, to, content })
 }
 
 /// Sender and correlation of a lease or of its tombstone, which are no records of an inbox.
@@ -184,7 +170,7 @@ pub(crate) fn read_sender(headers: &[Header]) -> Option<(BridgeId, &str)> {
     Some((sender, found.text(names::CORRELATION, CORRELATION_LENGTH_MAX).ok()?.unwrap_or_default()))
 }
 
-fn return_address(found: &Found<'_>) -> Result<ReturnAddress, Refused> {
+fn sender_of(found: &Found<'_>) -> Result<Sender, Refused> {
     let correlation = found.text(names::CORRELATION, CORRELATION_LENGTH_MAX)?.unwrap_or_default();
     if correlation.contains(char::is_control) {
         return Err(refused(
@@ -194,10 +180,11 @@ fn return_address(found: &Found<'_>) -> Result<ReturnAddress, Refused> {
         ));
     }
     let from = found.value(names::FROM, "NAME@INCARNATION is allowed", |text| text.parse::<BridgeId>().ok())?;
-    let topic = found.value(names::REPLY_TOPIC, "the name of a topic is allowed", |text| {
+    let reply_topic = found.value(names::REPLY_TOPIC, "the name of a topic is allowed", |text| {
         names::is_topic(text).then(|| text.to_owned())
     })?;
-    Ok(ReturnAddress { correlation: correlation.to_owned(), from, reply_topic: topic })
+    let program = if from.is_none() && reply_topic.is_none() { caller(found)? } else { String::new() };
+    Ok(Sender { correlation: correlation.to_owned(), from, reply_topic, program })
 }
 
 fn request_head(found: &Found<'_>) -> Result<RequestHead, Refused> {
@@ -319,14 +306,8 @@ mod tests {
             let read = read(&record.headers).unwrap();
             let content = Content::Request(Box::new(head), None);
             let correlation = "feed:7".to_owned();
-            let expected = Envelope {
-                correlation,
-                from: Some(sender()),
-                reply_topic: None,
-                program: String::new(),
-                to: Some(9),
-                content,
-            };
+            let sender = Sender { correlation, from: Some(sender()), ..Sender::default() };
+            let expected = Envelope { sender, to: Some(9), content };
             assert_eq!(read, expected);
         }
     }
@@ -348,7 +329,7 @@ mod tests {
             assert_eq!(read(&record.headers).map(|envelope| envelope.content), Ok(content));
         }
         let mark = read(&writer.mark("machine/7").headers).unwrap();
-        assert_eq!((mark.from, mark.content), (Some(sender()), Content::Mark("machine/7".into())));
+        assert_eq!((mark.sender.from, mark.content), (Some(sender()), Content::Mark("machine/7".into())));
     }
 
     #[test]
@@ -367,8 +348,8 @@ mod tests {
         let defaults = RequestHead::default();
         let expected =
             RequestHead { route: "calculator/add".to_owned(), encoding: Encoding::Json, attempt: 1, ..defaults };
-        assert_eq!((*head, envelope.from, envelope.to), (expected, None, None));
-        assert_eq!(envelope.reply_topic.as_deref(), Some("gapless.reply.x"));
+        assert_eq!((*head, envelope.sender.from, envelope.to), (expected, None, None));
+        assert_eq!(envelope.sender.reply_topic.as_deref(), Some("gapless.reply.x"));
     }
 
     #[test]
@@ -413,7 +394,7 @@ mod tests {
             assert!(error.reason.starts_with(&format!("{name}: ")) && error.reason.len() < 400, "{name}: {error}");
             let is_answered =
                 ![names::PROTOCOL, names::KIND, names::CORRELATION, names::FROM, names::REPLY_TOPIC].contains(&name);
-            assert_eq!(error.address.is_some(), is_answered, "{name}");
+            assert_eq!(error.sender.is_some(), is_answered, "{name}");
         }
         let mut headers = record.headers;
         headers.push((Cow::Borrowed("h-long"), vec![0; HEADERS_LENGTH_MAX]));
@@ -435,12 +416,8 @@ mod tests {
             headers.retain(|(each, _)| each != name);
             headers.push((Cow::Borrowed(name), value.as_bytes().to_vec()));
             let error = read(&headers).unwrap_err();
-            let address = error.address.unwrap_or_else(|| panic!("{name}: no address"));
-            assert_eq!(
-                (&*address.correlation, address.from, error.is_reply),
-                ("feed:7", Some(sender()), true),
-                "{name}"
-            );
+            let found = error.sender.unwrap_or_else(|| panic!("{name}: no sender"));
+            assert_eq!((&*found.correlation, found.from, error.is_reply), ("feed:7", Some(sender()), true), "{name}");
         }
         let mut longest = whole.headers.clone();
         longest.push((Cow::Borrowed(names::SEGMENT), b"0/16384/16777216".to_vec()));
@@ -452,9 +429,9 @@ mod tests {
         let header = |name: &'static str, value: &str| (Cow::Borrowed(name), value.as_bytes().to_vec());
         let mut headers =
             vec![header(names::KIND, "cancel"), header(names::CORRELATION, "7"), header(names::CALLER, "m1/till")];
-        assert_eq!(read(&headers).unwrap().program, "m1/till");
+        assert_eq!(read(&headers).unwrap().sender.program, "m1/till");
         headers.push(header(names::REPLY_TOPIC, "gapless.reply.x"));
-        assert_eq!(read(&headers).unwrap().program, "");
+        assert_eq!(read(&headers).unwrap().sender.program, "");
     }
 
     #[test]
@@ -478,6 +455,6 @@ mod tests {
         let error = read(&record.headers).unwrap_err();
         assert_eq!(error.protocol, Some(2));
         assert!(error.reason.contains("version 2") && error.reason.contains("version 1"), "{error}");
-        assert_eq!(error.address.unwrap().from, Some(sender()));
+        assert_eq!(error.sender.unwrap().from, Some(sender()));
     }
 }

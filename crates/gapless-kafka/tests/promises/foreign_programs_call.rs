@@ -246,5 +246,8 @@ fn examples_of_the_page_are_read() {
     assert!(matches!(request.content, Content::Request(head, None) if head.time_left_ms == Some(5_000)));
     let reply = read(&headers(reply)).unwrap();
     assert_eq!(reply.content, Content::Reply(ReplyHead::Reply, None));
-    assert_eq!((reply.correlation, reply.from.unwrap().incarnation), (request.correlation, 0x00c0_ffee_00c0_ffee));
+    assert_eq!(
+        (reply.sender.correlation, reply.sender.from.unwrap().incarnation),
+        (request.sender.correlation, 0x00c0_ffee_00c0_ffee)
+    );
 }
