@@ -121,8 +121,9 @@ pub fn records(bytes: &[u8]) {
 fn written_again(record: &Record) {
     match read(&record.headers) {
         Ok(envelope) => {
-            if let (Content::Request(head, place), Some(from)) = (&envelope.content, &envelope.from) {
-                let again = Writer::new(from).request(&envelope.correlation, envelope.to.unwrap_or(0), head, *place);
+            if let (Content::Request(head, place), Some(from)) = (&envelope.content, &envelope.sender.from) {
+                let again =
+                    Writer::new(from).request(&envelope.sender.correlation, envelope.to.unwrap_or(0), head, *place);
                 let read_again = read(&again.headers).expect("what was written is read");
                 assert_eq!(read_again.content, envelope.content);
             }
