@@ -195,7 +195,7 @@ fn impossible_value_is_damage() {
         changed(&bytes, sequence_at, &(COUNT_MAX + 1).to_le_bytes()),
         changed(&bytes, window_at, &0_u32.to_le_bytes()),
         // After the number of the next frame: version, fault rules, length of the state, state, checksum.
-        changed(&bytes, bytes.len() - 4 - 4 - 8 - 4 - 8, &0_u64.to_le_bytes()),
+        changed(&bytes, bytes.len() - 4 - 4 - 8 - 4 - 4 - 8, &0_u64.to_le_bytes()),
         // Trailing bytes after the state.
         with_sum(&[&bytes[..bytes.len() - 4], &[0]].concat()),
     ] {
