@@ -1,7 +1,7 @@
 //! [`Effect`]: an order of a core to its owner. Its owner does each in the order of the list.
 
 use crate::outcome::Outcome;
-use crate::peers::PEERS_MAX;
+use crate::presence::PEERS_MAX;
 use crate::record::{Record, RequestHead, Topic};
 use gapless_message::described::TypeDescription;
 use std::fmt;

@@ -3,7 +3,7 @@
 use crate::config::Limits;
 use crate::effects::{RemoteInstance, RemoteRoute};
 use crate::outcome::Ended;
-use crate::presence::{Lease, MarkPlace};
+use crate::presence::{Lease, MarkPlace, PEERS_MAX};
 use crate::record::names::{self, BridgeId};
 use crate::route_filter::{RouteFilter, any_matches};
 use gapless_agent::monotonic::saturating_ns;
@@ -12,8 +12,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-/// Bridges of one prefix at most; further ones are ignored until one has gone.
-pub const PEERS_MAX: usize = 1024;
 /// Instances of other domains that a relay stands for at most.
 pub const REMOTE_INSTANCES_MAX: usize = 256;
 

@@ -10,6 +10,8 @@ use gapless_message::route_name;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::time::Duration;
 
+/// Bridges of one prefix at most; further ones are ignored until one has gone.
+pub const PEERS_MAX: usize = 1024;
 /// Bytes of a lease at most, when it is read.
 pub const LEASE_LENGTH_MAX: usize = 4 << 20;
 /// Routes of a lease at most; the rest is ignored.

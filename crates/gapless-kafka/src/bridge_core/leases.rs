@@ -2,8 +2,8 @@
 
 use super::{BridgeCore, Phase, Topic};
 use crate::effects::{Effect, Notice, Token};
-use crate::peers::{LeaseNews, LeaseTime, PEERS_MAX, PeerIndex, Replaced};
-use crate::presence::{BadLease, Lease, OfferedRoute, bridge_of};
+use crate::peers::{LeaseNews, LeaseTime, PeerIndex, Replaced};
+use crate::presence::{BadLease, Lease, OfferedRoute, PEERS_MAX, bridge_of};
 use crate::record::{PROTOCOL_VERSION, Record, read_sender};
 use crate::route_filter::any_matches;
 

@@ -3,7 +3,7 @@
 
 use crate::broker_time::BrokerTime;
 use crate::effects::RequestId;
-use crate::peers::PEERS_MAX;
+use crate::presence::PEERS_MAX;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
