@@ -81,9 +81,9 @@ fn read(broker: &KafkaBroker, topic: &str, name: &str, value: &str) -> String {
     })
 }
 
-/// A lease of a bridge `future`, as docs/protocols/kafka.md has it.
+/// A lease of a bridge `future`, in an incarnation for each version, as docs/protocols/kafka.md has it.
 fn lease_of_future(protocol: u16) -> Foreign {
-    let json = r#"{"protocol": PROTOCOL, "incarnation": "00c0ffee00c0ffee", "mark": {"offset": 0, "time_ms": 1764000000000},
+    let json = r#"{"protocol": PROTOCOL, "incarnation": "00c0ffee00c0ffePROTOCOL", "mark": {"offset": 0, "time_ms": 1764000000000},
         "machine": "m1", "lease_ms": 3600000, "is_stopping": false,
         "routes": [{"route": "work/future",
             "request": {"name": "Work", "version": 1, "fingerprint": "00000000000000aa", "encoding": "postcard"},
@@ -94,7 +94,7 @@ fn lease_of_future(protocol: u16) -> Foreign {
     record
         .with(names::PROTOCOL, protocol.to_string())
         .with(names::KIND, "lease")
-        .with(names::FROM, "future@00c0ffee00c0ffee")
+        .with(names::FROM, format!("future@00c0ffee00c0ffe{protocol}"))
 }
 
 fn another_version_is_refused() {
