@@ -131,7 +131,7 @@ fn wrong_bytes(random: &mut Random) {
     std::fs::write(&path, &bytes).unwrap();
     println!("byte {at} of {} is changed", path.display());
     cluster.start_member(VICTIM, &[]);
-    cluster.wait_log(VICTIM, &["the leader's state is not accepted", "its state cannot be used"]);
+    cluster.wait_log(VICTIM, &["the state of the leader is not taken", "its state cannot be used"]);
     assert!(!cluster.log(VICTIM).contains("has fetched a state"));
     load.pause(false);
     while newest(&cluster) == path {
