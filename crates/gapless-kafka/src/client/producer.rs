@@ -200,7 +200,8 @@ impl Producer {
         usize::try_from(self.base.in_flight_count()).unwrap_or_default()
     }
 
-    /// Withdraws the records that were not sent, as [`discard`](Producer::discard) does; those on their way go on. Returns at once.
+    /// Withdraws the records that were not sent, as [`discard`](Producer::discard) does; those on their way go on. Returns at once: records
+    /// of the next moments may be withdrawn, too, until each thread of the client has seen it.
     pub fn withdraw(&self) {
         self.base.purge(PurgeConfig::default().queue().non_blocking());
     }
