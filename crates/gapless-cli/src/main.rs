@@ -20,7 +20,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use deferred::Deferred;
 use gapless_agent::lost_mappings::LOST_FILE;
-use gapless_supervisor::config::ConfigErrors;
+use gapless_config::ConfigErrors;
 use gapless_supervisor::supervision::event::Command as Change;
 use std::borrow::Cow;
 use std::env;

@@ -5,6 +5,7 @@
 //! history.
 
 use crate::session_key::{CommandNumber, SessionKey};
+use gapless_config::ConfigError;
 use gapless_journal::JournalError;
 use gapless_log::LogError;
 use gapless_transport::TransportError;
@@ -34,15 +35,8 @@ pub enum ClientError {
     Lapped { sequence: u64, reason: String },
     #[error("{option}: {reason}")]
     Option { option: &'static str, reason: String },
-    #[error("reading {path}: {source}")]
-    File { path: String, source: std::io::Error },
-    #[error("{place}: {reason}")]
-    Config {
-        /// File and line.
-        place: String,
-        /// Key, found value and allowed values.
-        reason: String,
-    },
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     #[error("this member does not lead; the leader is {}", if leader.is_empty() { "not known" } else { leader })]
     NotLeader {
         /// Addresses of the leader, one a line; empty if they are not known.

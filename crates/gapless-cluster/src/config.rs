@@ -34,8 +34,8 @@ use crate::consensus::details::ADDRESSES_MAX;
 use crate::consensus::types::NUMBER_MAX;
 use crate::link::tls::{can_be_certified, certificate_name};
 use crate::link::{SHARED_MEMORY_PREFIX, shared_memory_path};
-use gapless_client::stream_file::document::{Document, Table, Value};
-use gapless_client::{ClientError, StreamConfig};
+use gapless_client::StreamConfig;
+use gapless_config::{ConfigError, Document, Table, Value};
 use gapless_stream::StreamError;
 use gapless_stream::network::ClientPort;
 use gapless_stream::options::EventStreamOptions;
@@ -177,7 +177,7 @@ impl ClusterConfig {
     /// Reads the file `path`. Relative paths in it are relative to the file.
     ///
     /// # Errors
-    /// [`ClientError::File`] if it cannot be read; also the errors of [`ClusterConfig::parse`].
+    /// [`ConfigError::File`] if it cannot be read; also the errors of [`ClusterConfig::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, StreamError> {
         let path = path.as_ref();
         let (stream, parts) = StreamConfig::load_with(path, Parts::read)?;
@@ -193,7 +193,7 @@ impl ClusterConfig {
     /// Reads a file's `text`; `name` is the file, for messages. Relative paths stay as they are.
     ///
     /// # Errors
-    /// [`ClientError::Config`] with file, line, key, the found and the allowed value.
+    /// [`ConfigError::Refused`] with file, line, key, the found and the allowed value.
     pub fn parse(text: &str, name: &str) -> Result<Self, StreamError> {
         let (stream, parts) = StreamConfig::parse_with(text, name, Parts::read)?;
         parts.with(stream)
@@ -265,7 +265,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn read(document: &Document<'_>, file: &mut Table<'_>) -> Result<Self, ClientError> {
+    fn read(document: &Document<'_>, file: &mut Table<'_>) -> Result<Self, ConfigError> {
         let (name, member, joins, incarnation, tier) = cluster(file.table("cluster")?)?;
         let mut members = file.tables("member")?.into_iter().map(described).collect::<Result<Vec<_>, _>>()?;
         let parts = Self {
@@ -290,7 +290,7 @@ impl Parts {
     }
 
     /// Refuses settings that contradict each other.
-    fn check(&self, document: &Document<'_>) -> Result<(), ClientError> {
+    fn check(&self, document: &Document<'_>) -> Result<(), ConfigError> {
         let refuse = |key: &str, reason: String| Err(document.refuse(key, reason));
         if self.members.is_empty() {
             return refuse("member", "missing; a [[member]] with id and addresses is expected for each".to_owned());
@@ -371,7 +371,7 @@ impl Parts {
     }
 }
 
-fn cluster(mut table: Table<'_>) -> Result<(String, u64, bool, u64, Tier), ClientError> {
+fn cluster(mut table: Table<'_>) -> Result<(String, u64, bool, u64, Tier), ConfigError> {
     let Some(name) = table.take("name") else { return Err(table.missing("name", "the cluster's name")) };
     let Some(member) = table.take("member") else { return Err(table.missing("member", "the number of this member")) };
     let mut joins = false;
@@ -389,7 +389,7 @@ fn cluster(mut table: Table<'_>) -> Result<(String, u64, bool, u64, Tier), Clien
     Ok((text, member, joins, incarnation, tier))
 }
 
-fn described(mut table: Table<'_>) -> Result<MemberConfig, ClientError> {
+fn described(mut table: Table<'_>) -> Result<MemberConfig, ConfigError> {
     let Some(id) = table.take("id") else { return Err(table.missing("id", "a number from 1 on")) };
     let id = member_number(&id)?;
     let addresses = match table.take("addresses") {
@@ -402,7 +402,7 @@ fn described(mut table: Table<'_>) -> Result<MemberConfig, ClientError> {
     Ok(MemberConfig { id, addresses, kind })
 }
 
-fn election(mut table: Table<'_>) -> Result<ElectionConfig, ClientError> {
+fn election(mut table: Table<'_>) -> Result<ElectionConfig, ConfigError> {
     let mut election = ElectionConfig::default();
     let range = Duration::from_millis(1)..=Duration::from_secs(60);
     table.set("timeout", &mut election.timeout, |value| value.duration(range.clone()))?;
@@ -412,7 +412,7 @@ fn election(mut table: Table<'_>) -> Result<ElectionConfig, ClientError> {
     Ok(election)
 }
 
-fn discovery(mut table: Table<'_>) -> Result<Option<DiscoveryConfig>, ClientError> {
+fn discovery(mut table: Table<'_>) -> Result<Option<DiscoveryConfig>, ConfigError> {
     let (group, interface) = (table.take("group"), table.take("interface"));
     let found = match (group, interface) {
         (None, None) => None,
@@ -434,7 +434,7 @@ fn discovery(mut table: Table<'_>) -> Result<Option<DiscoveryConfig>, ClientErro
     Ok(found)
 }
 
-fn tls(mut table: Table<'_>) -> Result<Option<TlsConfig>, ClientError> {
+fn tls(mut table: Table<'_>) -> Result<Option<TlsConfig>, ConfigError> {
     let files = [table.take("certificate"), table.take("key"), table.take("authority")];
     let found = match &files {
         [None, None, None] => None,
@@ -451,23 +451,23 @@ fn tls(mut table: Table<'_>) -> Result<Option<TlsConfig>, ClientError> {
     Ok(found)
 }
 
-fn path(value: &Value<'_>) -> Result<PathBuf, ClientError> {
+fn path(value: &Value<'_>) -> Result<PathBuf, ConfigError> {
     match value.text()? {
         "" => Err(value.expected("the path of a PEM file is allowed")),
         path => Ok(path.into()),
     }
 }
 
-fn number(value: &Value<'_>) -> Result<u64, ClientError> {
+fn number(value: &Value<'_>) -> Result<u64, ConfigError> {
     value.whole(1..=i64::MAX as u64)
 }
 
-fn member_number(value: &Value<'_>) -> Result<u64, ClientError> {
+fn member_number(value: &Value<'_>) -> Result<u64, ConfigError> {
     value.whole(1..=NUMBER_MAX)
 }
 
 /// Parses `host:port`, without a name lookup, or `shm:` and a path.
-fn address(value: &Value<'_>) -> Result<String, ClientError> {
+fn address(value: &Value<'_>) -> Result<String, ConfigError> {
     let text = value.text()?;
     if shared_memory_path(text).map_err(|rule| value.expected(rule))?.is_some() {
         return Ok(text.to_owned());

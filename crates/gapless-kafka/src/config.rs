@@ -13,7 +13,7 @@
 //! assert_eq!((config.prefix.as_str(), config.name.as_str()), ("gapless", "berlin"));
 //! let refused = BridgeConfig::parse(&text.replace("bank/*", "/*"), "bridge.toml").unwrap_err().to_string();
 //! assert!(refused.starts_with("bridge.toml:3: take: \"/*\" was found; a route's name is allowed"), "{refused}");
-//! # Ok::<(), gapless_client::ClientError>(())
+//! # Ok::<(), gapless_config::ConfigError>(())
 //! ```
 
 mod files;
@@ -23,8 +23,7 @@ use crate::record::names::{BRIDGE_NAME_LENGTH_MAX, PREFIX_LENGTH_MAX, is_bridge_
 use crate::route_filter::RouteFilter;
 use crate::segments::AssemblyLimits;
 use gapless_agent::regular_file::read_text;
-use gapless_client::ClientError;
-use gapless_client::stream_file::document::{Document, Table, Value};
+use gapless_config::{ConfigError, Document, Table, Value, read_file};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -196,12 +195,10 @@ impl BridgeConfig {
     /// `.location`, `.file` or `.keytab`, and of the domain.
     ///
     /// # Errors
-    /// [`ClientError::File`] if it cannot be read; as for [`BridgeConfig::parse`].
-    pub fn load(path: impl AsRef<Path>) -> Result<Self, ClientError> {
+    /// [`ConfigError::File`] if it cannot be read; as for [`BridgeConfig::parse`].
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let path = path.as_ref();
-        let name = path.display().to_string();
-        let text = read_text(path).map_err(|source| ClientError::File { path: name.clone(), source })?;
-        let mut config = Self::parse(&text, &name)?;
+        let mut config = Self::parse(&read_file(path)?, &path.display().to_string())?;
         let base = path.parent().unwrap_or(Path::new(""));
         config.resolve_paths(base);
         if let DomainPlace::Directory(directory) = &mut config.domain {
@@ -213,8 +210,8 @@ impl BridgeConfig {
     /// Reads a file's `text`; `name` is the file, for messages. Relative paths stay as they are.
     ///
     /// # Errors
-    /// [`ClientError::Config`] with file, line, key, the found and the allowed value.
-    pub fn parse(text: &str, name: &str) -> Result<Self, ClientError> {
+    /// [`ConfigError::Refused`] with file, line, key, the found and the allowed value.
+    pub fn parse(text: &str, name: &str) -> Result<Self, ConfigError> {
         let document = Document::new(name, text);
         let mut file = document.tables()?;
         let mut kafka = file.table("kafka")?;
@@ -321,12 +318,12 @@ fn prefix_words() -> String {
     format!("1 to {PREFIX_LENGTH_MAX} letters, digits, ., - and _ are allowed, the first a letter or a digit")
 }
 
-fn checked(value: &Value<'_>, is_allowed: fn(&str) -> bool, allowed: &str) -> Result<String, ClientError> {
+fn checked(value: &Value<'_>, is_allowed: fn(&str) -> bool, allowed: &str) -> Result<String, ConfigError> {
     let text = value.text()?;
     if is_allowed(text) { Ok(text.to_owned()) } else { Err(value.expected(allowed)) }
 }
 
-fn brokers_of(kafka: &mut Table<'_>) -> Result<Vec<String>, ClientError> {
+fn brokers_of(kafka: &mut Table<'_>) -> Result<Vec<String>, ConfigError> {
     let allowed = "a list of \"host:port\" is allowed";
     let Some(value) = kafka.take("brokers") else { return Err(kafka.missing("brokers", "a list of \"host:port\"")) };
     if !value.is_list() {
@@ -343,12 +340,12 @@ fn brokers_of(kafka: &mut Table<'_>) -> Result<Vec<String>, ClientError> {
 }
 
 /// A list of filters.
-fn list<T: FromStr<Err: fmt::Display>>(file: &mut Table<'_>, key: &'static str) -> Result<Option<Vec<T>>, ClientError> {
+fn list<T: FromStr<Err: fmt::Display>>(file: &mut Table<'_>, key: &'static str) -> Result<Option<Vec<T>>, ConfigError> {
     let Some(value) = file.take(key) else { return Ok(None) };
     value.list()?.iter().map(|each| each.read(str::parse)).collect::<Result<_, _>>().map(Some)
 }
 
-fn properties(table: Table<'_>) -> Result<Vec<(String, String)>, ClientError> {
+fn properties(table: Table<'_>) -> Result<Vec<(String, String)>, ConfigError> {
     let mut read = Vec::new();
     for (name, value) in table.named_values() {
         check_property(&name, &value)?;
@@ -370,14 +367,14 @@ fn properties(table: Table<'_>) -> Result<Vec<(String, String)>, ClientError> {
     Ok(read)
 }
 
-fn check_property(name: &str, value: &Value<'_>) -> Result<(), ClientError> {
+fn check_property(name: &str, value: &Value<'_>) -> Result<(), ConfigError> {
     if OWN_PROPERTIES.contains(&name) {
         return Err(value.refuse("the bridge sets it itself"));
     }
     Ok(())
 }
 
-fn secrets(table: Table<'_>) -> Result<Vec<(String, Secret)>, ClientError> {
+fn secrets(table: Table<'_>) -> Result<Vec<(String, Secret)>, ConfigError> {
     let mut read = Vec::new();
     for (name, value) in table.named_values() {
         check_property(&name, &value)?;
@@ -395,7 +392,7 @@ fn secrets(table: Table<'_>) -> Result<Vec<(String, Secret)>, ClientError> {
     Ok(read)
 }
 
-fn domain(document: &Document<'_>, mut table: Table<'_>) -> Result<DomainPlace, ClientError> {
+fn domain(document: &Document<'_>, mut table: Table<'_>) -> Result<DomainPlace, ConfigError> {
     let text = |value: &Value<'_>| value.text().map(str::to_owned);
     let (name, directory) = (table.get("name", text)?, table.get("directory", text)?);
     table.end()?;
@@ -409,7 +406,7 @@ fn domain(document: &Document<'_>, mut table: Table<'_>) -> Result<DomainPlace, 
     }
 }
 
-fn limits(document: &Document<'_>, mut table: Table<'_>) -> Result<Limits, ClientError> {
+fn limits(document: &Document<'_>, mut table: Table<'_>) -> Result<Limits, ConfigError> {
     const HOUR: Duration = Duration::from_secs(3600);
     const MOMENT: Duration = Duration::from_millis(50);
     let mut limits = Limits::default();

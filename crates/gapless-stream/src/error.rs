@@ -1,6 +1,7 @@
 //! The errors of a stream.
 
 use gapless_client::ClientError;
+use gapless_config::ConfigError;
 use gapless_journal::JournalError;
 use gapless_log::LogError;
 use gapless_transport::TransportError;
@@ -10,6 +11,9 @@ pub enum StreamError {
     /// An error of the stream's publishers and readers, or of a relay, which is both.
     #[error(transparent)]
     Client(#[from] ClientError),
+    /// The configuration file cannot be read, or a key of it is refused.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// A connection, socket or handshake failed.
     #[error(transparent)]
     Transport(#[from] TransportError),

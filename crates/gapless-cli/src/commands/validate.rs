@@ -2,9 +2,8 @@
 
 use super::{Outcome, print};
 use clap::Args;
-use gapless_client::ClientError;
+use gapless_config::{ConfigError, ConfigErrors};
 use gapless_supervisor::SupervisorConfig;
-use gapless_supervisor::config::ConfigErrors;
 use gapless_supervisor::config::process::{ProcessConfig, Readiness, Stage};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -33,8 +32,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 fn errors_in_json(errors: &ConfigErrors) -> String {
-    let error = |error: &ClientError| match error {
-        ClientError::Config { place, reason } => json!({ "place": place, "reason": reason }),
+    let error = |error: &ConfigError| match error {
+        ConfigError::Refused { place, reason } => json!({ "place": place, "reason": reason }),
         other => json!({ "place": null, "reason": other.to_string() }),
     };
     format!("{}\n", json!({ "errors": errors.iter().map(error).collect::<Vec<_>>() }))

@@ -1,15 +1,14 @@
 //! Contradictions between keys, each refused at the line of the key to change. The sequencer's own limits are checked
 //! where its options are made.
 
-use super::key_lines::KeyLines;
 use super::{NetworkSettings, StreamConfig};
-use crate::ClientError;
+use gapless_config::{ConfigError, KeyLines};
 use gapless_transport::network::Interface;
 use gapless_transport::transport::Transport;
 use gapless_wire::{mold, soup};
 use std::net::{IpAddr, SocketAddr};
 
-pub(super) fn check(config: &StreamConfig, lines: &KeyLines) -> Result<(), ClientError> {
+pub(super) fn check(config: &StreamConfig, lines: &KeyLines) -> Result<(), ConfigError> {
     let network = &config.network;
     match config.transport {
         Transport::SharedMemory if config.directory.is_none() => {
@@ -43,7 +42,7 @@ pub(super) fn check(config: &StreamConfig, lines: &KeyLines) -> Result<(), Clien
 }
 
 /// Checks that the addresses of the sequencer's ports are of one machine and one address family.
-fn ports(ports: &[(&str, SocketAddr)], lines: &KeyLines) -> Result<(), ClientError> {
+fn ports(ports: &[(&str, SocketAddr)], lines: &KeyLines) -> Result<(), ConfigError> {
     for (key, address) in ports {
         if address.ip().is_multicast() || address.ip().is_unspecified() {
             let reason = format!("{address} was found; an address of the sequencer's machine is expected");
@@ -57,7 +56,7 @@ fn ports(ports: &[(&str, SocketAddr)], lines: &KeyLines) -> Result<(), ClientErr
 }
 
 /// Checks that a node does not give up between two heartbeats.
-fn silence(config: &StreamConfig, heartbeat_interval_ns: u64, lines: &KeyLines) -> Result<(), ClientError> {
+fn silence(config: &StreamConfig, heartbeat_interval_ns: u64, lines: &KeyLines) -> Result<(), ConfigError> {
     if config.node.silence_ns_max >= 2 * heartbeat_interval_ns {
         return Ok(());
     }
@@ -69,7 +68,7 @@ fn silence(config: &StreamConfig, heartbeat_interval_ns: u64, lines: &KeyLines) 
     Err(lines.refuse("network.silence", reason))
 }
 
-fn packets(network: &NetworkSettings, lines: &KeyLines) -> Result<(), ClientError> {
+fn packets(network: &NetworkSettings, lines: &KeyLines) -> Result<(), ConfigError> {
     let refuse = |key: &str, reason: String| Err(lines.refuse(key, reason));
     let (Some(command), Some(request)) = (network.command, network.request) else { return Ok(()) };
     if command == request {

@@ -7,16 +7,11 @@
 //! | `reading` | from the file's text to its [`StreamConfig`] |
 //! | `tables` | the tables of the file: their keys and values |
 //! | `checks` | contradictions between keys |
-//! | [`document`] | a TOML text with the line of each key |
-//! | [`key_lines`] | the lines themselves, for values that are refused later |
-//! | `units` | sizes and durations as people write them |
 //!
 //! A missing key that only the sequencer needs is `None`: the defaults are those of its options. Defaults of nodes are
-//! those of [`DatagramOptions`] and [`StreamNodeOptions`]. `docs/guides/stream.toml` shows every key. Reading needs the
-//! feature `toml`.
+//! those of [`DatagramOptions`] and [`StreamNodeOptions`]. `docs/guides/stream.toml` shows every key.
 //!
 //! ```
-//! # #[cfg(feature = "toml")] {
 //! # mod gapless { pub mod prelude { pub use gapless_client::StreamConfig; } }
 //! use gapless::prelude::*;
 //! let config = StreamConfig::parse("[stream]\ndirectory = \"orders\"\nwindow = \"8 MiB\"", "orders.toml")?;
@@ -26,21 +21,12 @@
 //!     refused.to_string(),
 //!     r#"orders.toml:3: stream.tier: "fast" was found; "memory", "journal", "sync" are allowed"#
 //! );
-//! # }
 //! # Ok::<(), gapless_client::ClientError>(())
 //! ```
 
-#[cfg(feature = "toml")]
 mod checks;
-#[cfg(feature = "toml")]
-pub mod document;
-pub mod key_lines;
-#[cfg(feature = "toml")]
 mod reading;
-#[cfg(feature = "toml")]
 mod tables;
-#[cfg(feature = "toml")]
-mod units;
 
 use crate::ClientError;
 use crate::node::{
@@ -49,6 +35,7 @@ use crate::node::{
 };
 use crate::throttle::Throttle;
 use gapless_agent::{CpuMask, OptimizeFor, PlanKind};
+use gapless_config::KeyLines;
 use gapless_journal::{Flush, RecoveryCheck, Retention};
 use gapless_transport::Tier;
 use gapless_transport::credentials::Credentials;
@@ -58,7 +45,6 @@ use gapless_transport::transport::Transport;
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::mtu::Mtu;
 use gapless_wire::soup::Field;
-use key_lines::KeyLines;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,9 +1,7 @@
 //! From the text of a stream's file to its [`StreamConfig`].
 
-use super::document::{Document, Table};
 use super::{StreamConfig, checks, tables};
-use crate::ClientError;
-use gapless_agent::regular_file::read_text;
+use gapless_config::{ConfigError, Document, Table, read_file};
 use std::path::Path;
 
 #[cfg(test)]
@@ -13,8 +11,8 @@ impl StreamConfig {
     /// Reads the file `path`. A relative directory in it is relative to the file.
     ///
     /// # Errors
-    /// [`ClientError::File`] if it cannot be read; as for [`StreamConfig::parse`].
-    pub fn load(path: impl AsRef<Path>) -> Result<Self, ClientError> {
+    /// [`ConfigError::File`] if it cannot be read; as for [`StreamConfig::parse`].
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         Self::load_with(path, |_, _| Ok(())).map(|(config, ())| config)
     }
 
@@ -24,12 +22,10 @@ impl StreamConfig {
     /// As for [`StreamConfig::load`], and those of `others`.
     pub fn load_with<T>(
         path: impl AsRef<Path>,
-        others: impl FnOnce(&Document<'_>, &mut Table<'_>) -> Result<T, ClientError>,
-    ) -> Result<(Self, T), ClientError> {
+        others: impl FnOnce(&Document<'_>, &mut Table<'_>) -> Result<T, ConfigError>,
+    ) -> Result<(Self, T), ConfigError> {
         let path = path.as_ref();
-        let name = path.display().to_string();
-        let text = read_text(path).map_err(|source| ClientError::File { path: name.clone(), source })?;
-        let (mut config, found) = Self::parse_with(&text, &name, others)?;
+        let (mut config, found) = Self::parse_with(&read_file(path)?, &path.display().to_string(), others)?;
         if let (Some(directory), Some(parent)) = (&mut config.directory, path.parent()) {
             *directory = parent.join(&*directory);
         }
@@ -39,10 +35,10 @@ impl StreamConfig {
     /// Reads a file's `text`; `name` is the file, for messages. A relative directory stays as it is.
     ///
     /// # Errors
-    /// [`ClientError::Config`] with file, line, key, found and allowed value: text that is not TOML, unknown keys,
+    /// [`ConfigError::Refused`] with file, line, key, found and allowed value: text that is not TOML, unknown keys,
     /// values of a wrong kind or out of range, and contradictory values. Values beyond the sequencer's limits are
     /// refused when its options are made.
-    pub fn parse(text: &str, name: &str) -> Result<Self, ClientError> {
+    pub fn parse(text: &str, name: &str) -> Result<Self, ConfigError> {
         Self::parse_with(text, name, |_, _| Ok(())).map(|(config, ())| config)
     }
 
@@ -53,8 +49,8 @@ impl StreamConfig {
     pub fn parse_with<T>(
         text: &str,
         name: &str,
-        others: impl FnOnce(&Document<'_>, &mut Table<'_>) -> Result<T, ClientError>,
-    ) -> Result<(Self, T), ClientError> {
+        others: impl FnOnce(&Document<'_>, &mut Table<'_>) -> Result<T, ConfigError>,
+    ) -> Result<(Self, T), ConfigError> {
         let document = Document::new(name, text);
         let mut file = document.tables()?;
         let mut config = tables::read(&mut file)?;

@@ -1,11 +1,10 @@
 //! The tables of the file: their keys and values. A key is named like the field that it sets, without the field's unit.
 
-use super::document::{Table, Value};
 use super::{JournalSettings, NetworkSettings, NodeSettings, SequencerSettings, StreamConfig};
-use crate::ClientError;
 use crate::node::Start;
 use crate::throttle::Throttle;
 use gapless_agent::{OptimizeFor, PlanKind};
+use gapless_config::{ConfigError, Table, Value};
 use gapless_journal::{Flush, RecoveryCheck, Retention};
 use gapless_transport::Tier;
 use gapless_transport::credentials::Credentials;
@@ -25,7 +24,7 @@ const WHOLE_U32: RangeInclusive<u64> = 1..=u32::MAX as u64;
 const LONGEST: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
 const SIZE_MAX: u64 = 1 << 50;
 
-pub(super) fn read(file: &mut Table<'_>) -> Result<StreamConfig, ClientError> {
+pub(super) fn read(file: &mut Table<'_>) -> Result<StreamConfig, ConfigError> {
     let mut config = StreamConfig::unnamed();
     stream(file.table("stream")?, &mut config)?;
     config.sequencer.journal = journal(file.table("journal")?)?;
@@ -43,7 +42,7 @@ pub(super) fn read(file: &mut Table<'_>) -> Result<StreamConfig, ClientError> {
     Ok(config)
 }
 
-fn stream(mut table: Table<'_>, config: &mut StreamConfig) -> Result<(), ClientError> {
+fn stream(mut table: Table<'_>, config: &mut StreamConfig) -> Result<(), ConfigError> {
     config.directory = match table.take("directory") {
         Some(value) if value.text()?.is_empty() => return Err(value.expected("a path is allowed")),
         Some(value) => Some(value.text()?.into()),
@@ -72,7 +71,7 @@ fn stream(mut table: Table<'_>, config: &mut StreamConfig) -> Result<(), ClientE
     table.end()
 }
 
-fn journal(mut table: Table<'_>) -> Result<JournalSettings, ClientError> {
+fn journal(mut table: Table<'_>) -> Result<JournalSettings, ConfigError> {
     let kinds = [("mapped", Flush::Mapped), ("write", Flush::Write)];
     let checks = [("tail", RecoveryCheck::Tail), ("all", RecoveryCheck::All)];
     let settings = JournalSettings {
@@ -92,7 +91,7 @@ fn journal(mut table: Table<'_>) -> Result<JournalSettings, ClientError> {
     Ok(settings)
 }
 
-fn threads(mut table: Table<'_>, sequencer: &mut SequencerSettings) -> Result<(), ClientError> {
+fn threads(mut table: Table<'_>, sequencer: &mut SequencerSettings) -> Result<(), ConfigError> {
     let plans = [PlanKind::Min, PlanKind::Default, PlanKind::Max].map(|plan| (plan.to_string(), plan));
     let aims = [OptimizeFor::Latency, OptimizeFor::Throughput].map(|aim| (aim.to_string(), aim));
     sequencer.plan = table.get("plan", |value| value.choice(&plans.each_ref().map(|(name, plan)| (&**name, *plan))))?;
@@ -102,7 +101,7 @@ fn threads(mut table: Table<'_>, sequencer: &mut SequencerSettings) -> Result<()
     table.end()
 }
 
-fn throttle(table: &mut Table<'_>) -> Result<Option<Throttle>, ClientError> {
+fn throttle(table: &mut Table<'_>) -> Result<Option<Throttle>, ConfigError> {
     let rate = table.take("frames_per_s").map(|value| value.whole(WHOLE_U32)).transpose()?;
     let burst = table.take("burst_frames");
     match (rate, burst) {
@@ -115,7 +114,7 @@ fn throttle(table: &mut Table<'_>) -> Result<Option<Throttle>, ClientError> {
     }
 }
 
-fn user(mut table: Table<'_>) -> Result<Credentials, ClientError> {
+fn user(mut table: Table<'_>) -> Result<Credentials, ConfigError> {
     let Some(name) = table.take("name") else { return Err(table.missing("name", "a text")) };
     let Some(password) = table.take("password") else { return Err(table.missing("password", "a text")) };
     let user = Credentials { username: field(&name)?, password: field(&password)? };
@@ -130,7 +129,7 @@ fn network(
     mut table: Table<'_>,
     transport: Transport,
     node: &mut NodeSettings,
-) -> Result<NetworkSettings, ClientError> {
+) -> Result<NetworkSettings, ConfigError> {
     let by_packets = matches!(transport, Transport::Udp | Transport::Multicast);
     let by_tcp = transport == Transport::Tcp;
     let mut address = |key, is_needed| match table.take(key) {
@@ -160,7 +159,7 @@ fn network(
     Ok(network)
 }
 
-fn groups(table: &mut Table<'_>, transport: Transport) -> Result<Vec<SocketAddr>, ClientError> {
+fn groups(table: &mut Table<'_>, transport: Transport) -> Result<Vec<SocketAddr>, ConfigError> {
     match (table.take("groups"), transport) {
         (Some(groups), Transport::Multicast) => groups.list()?.iter().map(Value::address).collect(),
         (Some(groups), other) => {
@@ -174,7 +173,7 @@ fn groups(table: &mut Table<'_>, transport: Transport) -> Result<Vec<SocketAddr>
     }
 }
 
-fn interface(value: &Value<'_>) -> Result<Interface, ClientError> {
+fn interface(value: &Value<'_>) -> Result<Interface, ConfigError> {
     let name = value.text()?;
     if name == "default" {
         return Ok(Interface::Default);
@@ -182,7 +181,7 @@ fn interface(value: &Value<'_>) -> Result<Interface, ClientError> {
     Ok(name.parse().map_or_else(|_| Interface::Name(name.to_owned()), Interface::Address))
 }
 
-fn node(mut table: Table<'_>, node: &mut NodeSettings) -> Result<(), ClientError> {
+fn node(mut table: Table<'_>, node: &mut NodeSettings) -> Result<(), ConfigError> {
     table.set("start", &mut node.start, |value| match (value.number(), value.text().ok()) {
         (Some(sequence), _) if sequence > 0 => Ok(Start::Sequence(sequence)),
         (_, Some("first")) => Ok(Start::First),
@@ -201,14 +200,14 @@ fn node(mut table: Table<'_>, node: &mut NodeSettings) -> Result<(), ClientError
     table.end()
 }
 
-fn bytes(value: &Value<'_>, range: RangeInclusive<u64>) -> Result<usize, ClientError> {
+fn bytes(value: &Value<'_>, range: RangeInclusive<u64>) -> Result<usize, ConfigError> {
     value.size(range).map(|bytes| bytes as usize)
 }
 
-fn nanoseconds(value: &Value<'_>, least_ns: u64) -> Result<u64, ClientError> {
+fn nanoseconds(value: &Value<'_>, least_ns: u64) -> Result<u64, ConfigError> {
     value.duration(Duration::from_nanos(least_ns)..=LONGEST).map(|duration| duration.as_nanos() as u64)
 }
 
-fn field<const N: usize>(value: &Value<'_>) -> Result<Field<N>, ClientError> {
+fn field<const N: usize>(value: &Value<'_>) -> Result<Field<N>, ConfigError> {
     value.read(Field::new)
 }

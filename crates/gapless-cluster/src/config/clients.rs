@@ -1,12 +1,11 @@
 //! Table `[clients]` of a member's file: the TCP port for clients of its service.
 
-use gapless_client::ClientError;
-use gapless_client::stream_file::document::Table;
+use gapless_config::{ConfigError, Table};
 use gapless_stream::network::ClientPort;
 use gapless_transport::credentials::Credentials;
 use gapless_wire::soup::Field;
 
-pub(super) fn read(mut table: Table<'_>) -> Result<Option<ClientPort>, ClientError> {
+pub(super) fn read(mut table: Table<'_>) -> Result<Option<ClientPort>, ConfigError> {
     let (username, password, most) = (table.take("username"), table.take("password"), table.take("connections_max"));
     let Some(address) = table.take("address") else {
         if username.is_some() || password.is_some() || most.is_some() {

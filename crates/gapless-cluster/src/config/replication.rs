@@ -2,8 +2,7 @@
 //! its own settings.
 
 use gapless_agent::CpuMask;
-use gapless_client::ClientError;
-use gapless_client::stream_file::document::Table;
+use gapless_config::{ConfigError, Table};
 use gapless_stream::options::{EventStreamOptions, MemberThreads};
 
 /// Largest queue of replies, messages.
@@ -38,7 +37,7 @@ impl ReplicationConfig {
     }
 }
 
-pub(super) fn read(mut table: Table<'_>) -> Result<ReplicationConfig, ClientError> {
+pub(super) fn read(mut table: Table<'_>) -> Result<ReplicationConfig, ConfigError> {
     let mut config = ReplicationConfig::default();
     let threads = &mut config.threads;
     table.set("spin", &mut threads.spins, |value| value.switch())?;
@@ -61,9 +60,8 @@ pub(super) fn read(mut table: Table<'_>) -> Result<ReplicationConfig, ClientErro
             return Err(value.refuse(format!("there is no such thread; {key} = true is expected beside it")));
         }
     }
-    let mask = |value: Option<gapless_client::stream_file::document::Value<'_>>| {
-        value.map(|value| value.read(str::parse::<CpuMask>)).transpose()
-    };
+    let mask =
+        |value: Option<gapless_config::Value<'_>>| value.map(|value| value.read(str::parse::<CpuMask>)).transpose();
     config.send_cpus = mask(send_cpus)?;
     config.dispatch_cpus = mask(dispatch_cpus)?;
     config.threads.sender_cpus = mask(reply_cpus)?;

@@ -2,8 +2,7 @@
 //! the only change of a file by a program: an additional sequence to skip.
 
 use super::{ClusterConfig, number};
-use gapless_client::ClientError;
-use gapless_client::stream_file::document::Table;
+use gapless_config::{ConfigError, Table};
 use gapless_stream::StreamError;
 use std::collections::BTreeSet;
 use toml::de::{DeTable, DeValue};
@@ -54,7 +53,7 @@ impl Default for ServiceConfig {
     }
 }
 
-pub(super) fn read(mut table: Table<'_>) -> Result<ServiceConfig, ClientError> {
+pub(super) fn read(mut table: Table<'_>) -> Result<ServiceConfig, ConfigError> {
     let mut service = ServiceConfig::default();
     if let Some(skip) = table.take("skip") {
         let refused = skip.expected(format!("{SKIPS_MAX} sequences at most are allowed"));
@@ -83,7 +82,7 @@ pub(super) fn read(mut table: Table<'_>) -> Result<ServiceConfig, ClientError> {
 /// # Errors
 /// The text is not a member's file, it already skips the sequence, or its form of the table cannot be changed here.
 pub fn with_skip(text: &str, name: &str, sequence: u64) -> Result<String, StreamError> {
-    let refuse = |reason: String| StreamError::Client(ClientError::Config { place: name.to_owned(), reason });
+    let refuse = |reason: String| StreamError::Config(ConfigError::Refused { place: name.to_owned(), reason });
     let before = ClusterConfig::parse(text, name)?.service;
     if before.skip.contains(&sequence) {
         return Err(refuse(format!("service.skip: it has {sequence} already")));

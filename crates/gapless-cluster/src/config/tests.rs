@@ -11,7 +11,7 @@ const THREE: &str = "[cluster]\nname = \"c\"\nmember = 1\n[stream]\ndirectory = 
 #[track_caller]
 fn refuses(text: &str, line: usize, words: &[&str]) {
     let found = match ClusterConfig::parse(text, "c.toml") {
-        Err(StreamError::Client(ClientError::Config { place, reason })) => format!("{place}: {reason}"),
+        Err(StreamError::Config(ConfigError::Refused { place, reason })) => format!("{place}: {reason}"),
         Err(other) => panic!("another error: {other}"),
         Ok(_) => panic!("the text was accepted: {text}"),
     };

@@ -32,7 +32,7 @@ impl EventStreamOptions {
     /// ```
     ///
     /// # Errors
-    /// [`ClientError::Config`](gapless_client::ClientError::Config) with file, line and key, if `config` was read from
+    /// [`ConfigError::Refused`](gapless_config::ConfigError::Refused) with file, line and key, if `config` was read from
     /// a file: a value outside the sequencer's limits. Without a file [`StreamError::Option`].
     pub fn from_config(config: &StreamConfig) -> Result<Self, StreamError> {
         let options = Self::as_written(config);

@@ -1,13 +1,12 @@
 //! Checks across options and against the machine.
 
 use super::SupervisorConfig;
-use super::errors::{Refusals, Unread};
 use super::process::{CpusConfig, Dependency, ProcessConfig, Readiness, RestartPolicy, StopSignal};
+use super::reading::Unread;
 use crate::launch::is_input;
 use crate::state_directory::StateDirectory;
 use gapless_agent::CpuMask;
-use gapless_client::ClientError;
-use gapless_client::stream_file::key_lines::KeyLines;
+use gapless_config::{ConfigError, KeyLines, Refusals};
 use gapless_rpc::route_name::check_own;
 use rustix::fs::Access;
 use std::collections::BTreeMap;
@@ -39,14 +38,14 @@ fn key(process: &ProcessConfig, name: &str) -> String {
 }
 
 /// Instances inherit the environment of the starting process, which must be valid UTF-8 as a whole.
-fn environment(lines: &KeyLines) -> Result<(), ClientError> {
+fn environment(lines: &KeyLines) -> Result<(), ConfigError> {
     let is_text = |(name, value): &(OsString, OsString)| name.to_str().is_some() && value.to_str().is_some();
     let Some((name, _)) = std::env::vars_os().find(|variable| !is_text(variable)) else { return Ok(()) };
     let reason = format!("the variable {name:?} of the environment is not UTF-8, and no copy could have it: unset it");
     Err(lines.refuse("process", reason))
 }
 
-fn program(process: &ProcessConfig, lines: &KeyLines) -> Result<(), ClientError> {
+fn program(process: &ProcessConfig, lines: &KeyLines) -> Result<(), ConfigError> {
     let refuse =
         |reason: String| Err(lines.refuse(&key(process, "command"), format!("{} {reason}", process.program.display())));
     if !process.program.has_root() {
@@ -70,7 +69,7 @@ fn program(process: &ProcessConfig, lines: &KeyLines) -> Result<(), ClientError>
 }
 
 /// Checks that the file for standard input exists. Access by another user is checked by the launcher.
-fn input(process: &ProcessConfig, lines: &KeyLines) -> Result<(), ClientError> {
+fn input(process: &ProcessConfig, lines: &KeyLines) -> Result<(), ConfigError> {
     let Some(path) = &process.input else {
         let reason = "there is no `input` whose file could change";
         let is_wrong = process.reload.on_input;

@@ -3,20 +3,17 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `errors` | [`ConfigErrors`]: all errors of a file |
 //! | `reading` | parser |
 //! | `checks` | checks across options: dependencies, CPUs, programs, users |
 //! | [`process`] | options of one process |
 
 mod checks;
-mod errors;
 pub mod process;
 mod reading;
 
 #[cfg(test)]
 mod tests;
 
-pub use errors::ConfigErrors;
 use gapless_agent::CpuMask;
 use process::ProcessConfig;
 use std::path::PathBuf;

@@ -1,6 +1,5 @@
 //! Parser of the configuration file.
 
-use super::errors::{ConfigErrors, Refusals, Unread};
 use super::process::{
     CpusConfig, Dependency, PingConfig, ProcessConfig, Readiness, ReloadConfig, RestartConfig, RestartPolicy, Stage,
     StopConfig, StopSignal, UserConfig,
@@ -10,9 +9,7 @@ use crate::copy_name::CopyName;
 use crate::logs::LOGS_KEPT_MAX;
 use crate::variables::Variables;
 use gapless_agent::CpuMask;
-use gapless_agent::regular_file::read_text;
-use gapless_client::ClientError;
-use gapless_client::stream_file::document::{Document, Table, Value};
+use gapless_config::{ConfigError, ConfigErrors, Document, Refusals, Table, Value, read_file};
 use nix::unistd::{Group, User};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,26 +19,32 @@ const COPIES_MAX: u64 = 1000;
 const LOG_BYTES: u64 = 64 << 20;
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
+/// Process with errors.
+pub(super) struct Unread {
+    pub name: String,
+    pub after: Vec<Dependency>,
+}
+
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 impl SupervisorConfig {
     /// Reads and checks the file `path`. Relative paths in it are relative to its directory.
     ///
     /// # Errors
-    /// [`ClientError::File`] if it cannot be read; see also [`SupervisorConfig::parse`].
+    /// [`ConfigError::File`] if it cannot be read; see also [`SupervisorConfig::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigErrors> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        let failed = |source| ClientError::File { path: name.clone(), source };
-        let text = read_text(path).map_err(failed)?;
-        let whole = std::path::absolute(path).map_err(failed)?;
-        Self::parse(&text, &name, &whole)
+        let text = read_file(path)?;
+        let absolute = std::path::absolute(path);
+        let absolute = absolute.map_err(|source| ConfigError::File { path: name.clone(), source })?;
+        Self::parse(&text, &name, &absolute)
     }
 
     /// Parses and checks `text`. `name` is the name of the file in messages, `path` its absolute path.
     ///
     /// # Errors
-    /// A [`ClientError::Config`] for each unknown key, each value of a wrong type or out of range, and each
+    /// A [`ConfigError::Refused`] for each unknown key, each value of a wrong type or out of range, and each
     /// inconsistency. It has the file, line, key, the found and the allowed value. A single one if the text is not TOML.
     pub fn parse(text: &str, name: &str, path: &Path) -> Result<Self, ConfigErrors> {
         let document = Document::new(name, text);
@@ -75,7 +78,7 @@ impl SupervisorConfig {
     }
 
     /// Valid part of the configuration, and the processes with errors.
-    fn read(document: &Document<'_>, path: &Path, refusals: &mut Refusals) -> Result<(Self, Vec<Unread>), ClientError> {
+    fn read(document: &Document<'_>, path: &Path, refusals: &mut Refusals) -> Result<(Self, Vec<Unread>), ConfigError> {
         let base = path.parent().unwrap_or(Path::new("/"));
         let mut file = document.tables()?;
         let mut table = table_of(&mut file, "supervisor", refusals);
@@ -218,7 +221,7 @@ fn process(
     })
 }
 
-fn command(table: &mut Table<'_>) -> Result<(String, Vec<String>), ClientError> {
+fn command(table: &mut Table<'_>) -> Result<(String, Vec<String>), ConfigError> {
     let command =
         table.take("command").ok_or_else(|| table.missing("command", "a list of a program and its arguments"))?;
     let refused = command.expected("a program and its arguments are allowed, each in quotation marks");
@@ -239,7 +242,7 @@ fn program_path(program: &str, base: &Path) -> PathBuf {
     found.unwrap_or_else(|| PathBuf::from(program))
 }
 
-fn texts(value: Value<'_>) -> Result<Vec<String>, ClientError> {
+fn texts(value: Value<'_>) -> Result<Vec<String>, ConfigError> {
     let read = |value: Value<'_>| {
         let text = value.text()?;
         if text.contains('\0') {
@@ -270,7 +273,7 @@ fn environment(document: &Document<'_>, process: &str, value: Value<'_>, refusal
     variables
 }
 
-fn group(value: &Value<'_>) -> Result<u32, ClientError> {
+fn group(value: &Value<'_>) -> Result<u32, ConfigError> {
     let name = value.text()?;
     match Group::from_name(name) {
         Ok(Some(group)) => Ok(group.gid.as_raw()),
@@ -279,7 +282,7 @@ fn group(value: &Value<'_>) -> Result<u32, ClientError> {
     }
 }
 
-fn user(value: &Value<'_>) -> Result<UserConfig, ClientError> {
+fn user(value: &Value<'_>) -> Result<UserConfig, ConfigError> {
     let name = value.text()?;
     match User::from_name(name) {
         Ok(Some(user)) => Ok(UserConfig { name: user.name, id: user.uid.as_raw(), group_id: user.gid.as_raw() }),
@@ -288,7 +291,7 @@ fn user(value: &Value<'_>) -> Result<UserConfig, ClientError> {
     }
 }
 
-fn copies(value: Value<'_>) -> Result<(u32, u32), ClientError> {
+fn copies(value: Value<'_>) -> Result<(u32, u32), ConfigError> {
     let whole = |value: &Value<'_>, range| value.whole(range).map(|number| number as u32);
     if value.number().is_some() {
         return whole(&value, 1..=COPIES_MAX).map(|copies| (copies, copies));
@@ -306,7 +309,7 @@ fn copies(value: Value<'_>) -> Result<(u32, u32), ClientError> {
     Ok((min, max))
 }
 
-fn cpus(value: Value<'_>) -> Result<CpusConfig, ClientError> {
+fn cpus(value: Value<'_>) -> Result<CpusConfig, ConfigError> {
     if value.is_text() {
         return value.read(str::parse::<CpuMask>).map(|mask| CpusConfig::Masks(vec![mask]));
     }
@@ -324,7 +327,7 @@ fn cpus(value: Value<'_>) -> Result<CpusConfig, ClientError> {
     Ok(CpusConfig::Own(own as u32))
 }
 
-fn dependency(value: Value<'_>) -> Result<Dependency, ClientError> {
+fn dependency(value: Value<'_>) -> Result<Dependency, ConfigError> {
     if value.is_text() {
         return Ok(Dependency { process: value.text()?.to_owned(), stage: Stage::Ready });
     }
@@ -338,7 +341,7 @@ fn dependency(value: Value<'_>) -> Result<Dependency, ClientError> {
     Ok(Dependency { process, stage })
 }
 
-fn readiness(value: Value<'_>, base: &Path) -> Result<Readiness, ClientError> {
+fn readiness(value: Value<'_>, base: &Path) -> Result<Readiness, ConfigError> {
     if value.is_text() {
         return value.choice(&[("started", Way::Started), ("notify", Way::Notify)]).map(|way| match way {
             Way::Started => Readiness::Started,

@@ -3,7 +3,7 @@
 use super::workspace;
 
 /// Layer of each crate.
-const FLOORS: [(&str, u8); 29] = [
+const FLOORS: [(&str, u8); 30] = [
     ("gapless-cli", 12),
     ("gapless-bench", 11),
     ("gapless-fuzz", 10),
@@ -25,6 +25,7 @@ const FLOORS: [(&str, u8); 29] = [
     ("gapless-bus-checker", 3),
     ("gapless-overflow", 3),
     ("gapless-transport", 3),
+    ("gapless-config", 2),
     ("gapless-journal", 2),
     ("gapless-log", 2),
     ("gapless-schema", 2),

@@ -6,7 +6,7 @@ use super::*;
 #[track_caller]
 fn refuses(text: &str, line: usize, words: &[&str]) {
     let found = match StreamConfig::parse(text, "s.toml") {
-        Err(ClientError::Config { place, reason }) => format!("{place}: {reason}"),
+        Err(ConfigError::Refused { place, reason }) => format!("{place}: {reason}"),
         Err(other) => panic!("another error: {other}"),
         Ok(_) => panic!("it was taken: {text}"),
     };

@@ -2,10 +2,10 @@
 
 use super::*;
 use gapless_agent::{OptimizeFor, PlanKind};
-use gapless_client::ClientError;
 use gapless_client::node::{PublisherOptions, Start, StreamNodeOptions};
 use gapless_client::stream_file::NodeSettings;
 use gapless_client::throttle::Throttle;
+use gapless_config::ConfigError;
 use gapless_transport::Tier;
 use gapless_transport::network::{Interface, Segmentation};
 use std::path::Path;
@@ -31,7 +31,7 @@ fn parse(text: &str) -> (StreamConfig, EventStreamOptions) {
 #[track_caller]
 fn refused(text: &str) -> String {
     match read(text) {
-        Err(StreamError::Client(ClientError::Config { place, reason })) => format!("{place}: {reason}"),
+        Err(StreamError::Config(ConfigError::Refused { place, reason })) => format!("{place}: {reason}"),
         Err(other) => panic!("another error: {other}"),
         Ok(_) => panic!("it was taken: {text}"),
     }

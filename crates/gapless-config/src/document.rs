@@ -1,9 +1,9 @@
 //! [`Document`]: a TOML text with the line of each key. Every refusal names file, line, key, found value and allowed
 //! values.
 
-use super::key_lines::KeyLines;
-use super::units;
-use crate::ClientError;
+use crate::error::ConfigError;
+use crate::key_lines::KeyLines;
+use crate::units;
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -44,7 +44,7 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// Not valid TOML.
-    pub fn tables(&'a self) -> Result<Table<'a>, ClientError> {
+    pub fn tables(&'a self) -> Result<Table<'a>, ConfigError> {
         let parsed = DeTable::parse(self.text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start);
             let reason: Vec<&str> = error.message().lines().map(str::trim).collect();
@@ -56,7 +56,7 @@ impl<'a> Document<'a> {
     /// Error for `key`, at its line: a value that contradicts others. A missing key is located at its table, or at the
     /// first line.
     #[must_use]
-    pub fn refuse(&self, key: &str, reason: impl std::fmt::Display) -> ClientError {
+    pub fn refuse(&self, key: &str, reason: impl std::fmt::Display) -> ConfigError {
         self.lines.borrow().refuse(key, reason)
     }
 
@@ -72,7 +72,7 @@ impl<'a> Document<'a> {
         self.lines.into_inner()
     }
 
-    fn refuse_at(&self, offset: usize, reason: String) -> ClientError {
+    fn refuse_at(&self, offset: usize, reason: String) -> ConfigError {
         self.lines.borrow().refuse_at(self.line(offset), reason)
     }
 
@@ -106,7 +106,7 @@ impl<'a> Table<'a> {
     ///
     /// # Errors
     /// Not a table.
-    pub fn table(&mut self, key: &'static str) -> Result<Self, ClientError> {
+    pub fn table(&mut self, key: &'static str) -> Result<Self, ConfigError> {
         match self.take(key) {
             Some(value) => value.table(),
             None => Ok(Self::new(self.document, self.full_name(key), None, DeTable::new())),
@@ -114,7 +114,7 @@ impl<'a> Table<'a> {
     }
 
     /// Takes the table `key`; empty if it does not exist or is not a table, in which case the error is returned too.
-    pub fn table_or_refusal(&mut self, key: &'static str) -> (Self, Option<ClientError>) {
+    pub fn table_or_refusal(&mut self, key: &'static str) -> (Self, Option<ConfigError>) {
         let empty = Self::new(self.document, self.full_name(key), None, DeTable::new());
         match self.take(key).map(Value::table) {
             Some(Ok(table)) => (table, None),
@@ -127,7 +127,7 @@ impl<'a> Table<'a> {
     ///
     /// # Errors
     /// Not a list of tables.
-    pub fn tables(&mut self, key: &'static str) -> Result<Vec<Self>, ClientError> {
+    pub fn tables(&mut self, key: &'static str) -> Result<Vec<Self>, ConfigError> {
         let Some(list) = self.take(key) else { return Ok(Vec::new()) };
         list.list()?.into_iter().map(Value::table).collect()
     }
@@ -144,7 +144,7 @@ impl<'a> Table<'a> {
     ///
     /// # Errors
     /// A value is not a table.
-    pub fn named_tables(self) -> Result<Vec<(String, Self)>, ClientError> {
+    pub fn named_tables(self) -> Result<Vec<(String, Self)>, ConfigError> {
         self.named_values().into_iter().map(|(name, value)| value.table().map(|table| (name, table))).collect()
     }
 
@@ -156,8 +156,8 @@ impl<'a> Table<'a> {
         &mut self,
         key: &'static str,
         place: &mut T,
-        read: impl FnOnce(&Value<'a>) -> Result<T, ClientError>,
-    ) -> Result<(), ClientError> {
+        read: impl FnOnce(&Value<'a>) -> Result<T, ConfigError>,
+    ) -> Result<(), ConfigError> {
         if let Some(value) = self.take(key) {
             *place = read(&value)?;
         }
@@ -171,8 +171,8 @@ impl<'a> Table<'a> {
     pub fn get<T>(
         &mut self,
         key: &'static str,
-        read: impl FnOnce(&Value<'a>) -> Result<T, ClientError>,
-    ) -> Result<Option<T>, ClientError> {
+        read: impl FnOnce(&Value<'a>) -> Result<T, ConfigError>,
+    ) -> Result<Option<T>, ConfigError> {
         self.take(key).map(|value| read(&value)).transpose()
     }
 
@@ -180,13 +180,13 @@ impl<'a> Table<'a> {
     ///
     /// # Errors
     /// The first such key by position, if there is one.
-    pub fn end(self) -> Result<(), ClientError> {
+    pub fn end(self) -> Result<(), ConfigError> {
         self.unknown().into_iter().next().map_or(Ok(()), Err)
     }
 
     /// Errors for all keys that were never passed to [`Table::take`], by position.
     #[must_use]
-    pub fn unknown(mut self) -> Vec<ClientError> {
+    pub fn unknown(mut self) -> Vec<ConfigError> {
         self.entries.sort_by_key(|(_, value)| value.offset);
         let place = if self.name.is_empty() { "here".to_owned() } else { format!("in [{}]", self.name) };
         let allowed = self.asked.join(", ");
@@ -195,7 +195,7 @@ impl<'a> Table<'a> {
     }
 
     #[must_use]
-    pub fn missing(&self, key: &str, expected: &str) -> ClientError {
+    pub fn missing(&self, key: &str, expected: &str) -> ConfigError {
         let (key, reason) = (self.full_name(key), format!("missing; {expected} is expected"));
         match self.offset {
             Some(offset) => self.document.refuse_at(offset, format!("{key}: {reason}")),
@@ -214,12 +214,12 @@ fn full_name(table: &str, key: &str) -> String {
 
 impl<'a> Value<'a> {
     #[must_use]
-    pub fn expected(&self, allowed: impl std::fmt::Display) -> ClientError {
+    pub fn expected(&self, allowed: impl std::fmt::Display) -> ConfigError {
         self.refuse(format!("{} was found; {allowed}", self.found()))
     }
 
     #[must_use]
-    pub fn refuse(&self, reason: impl std::fmt::Display) -> ClientError {
+    pub fn refuse(&self, reason: impl std::fmt::Display) -> ConfigError {
         self.document.refuse_at(self.offset, format!("{}: {reason}", self.key))
     }
 
@@ -239,7 +239,7 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     /// Not a table.
-    pub fn table(self) -> Result<Table<'a>, ClientError> {
+    pub fn table(self) -> Result<Table<'a>, ConfigError> {
         match self.value {
             DeValue::Table(table) => Ok(Table::new(self.document, self.key, Some(self.offset), table)),
             _ => Err(self.expected("a table is allowed")),
@@ -260,7 +260,7 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     /// Not a list.
-    pub fn list(self) -> Result<Vec<Self>, ClientError> {
+    pub fn list(self) -> Result<Vec<Self>, ConfigError> {
         let Self { document, key, offset, value } = self;
         let DeValue::Array(values) = value else {
             return Err(Self { document, key, offset, value }.expected("a list is allowed"));
@@ -276,7 +276,7 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     /// Not a string.
-    pub fn text(&self) -> Result<&str, ClientError> {
+    pub fn text(&self) -> Result<&str, ConfigError> {
         match &self.value {
             DeValue::String(text) => Ok(text),
             _ => Err(self.expected("a text in quotation marks is allowed")),
@@ -287,7 +287,7 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     /// Not a string, or refused by `read`.
-    pub fn read<T, E: std::fmt::Display>(&self, read: impl FnOnce(&str) -> Result<T, E>) -> Result<T, ClientError> {
+    pub fn read<T, E: std::fmt::Display>(&self, read: impl FnOnce(&str) -> Result<T, E>) -> Result<T, ConfigError> {
         read(self.text()?).map_err(|reason| self.refuse(reason))
     }
 
@@ -295,7 +295,7 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     /// Not one of these names.
-    pub fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, ClientError> {
+    pub fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, ConfigError> {
         let chosen = match &self.value {
             DeValue::String(text) => choices.iter().find(|(name, _)| name == text),
             _ => None,
@@ -308,7 +308,7 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     /// Not a boolean.
-    pub fn switch(&self) -> Result<bool, ClientError> {
+    pub fn switch(&self) -> Result<bool, ConfigError> {
         match self.value {
             DeValue::Boolean(is) => Ok(is),
             _ => Err(self.expected("true and false are allowed")),
@@ -319,7 +319,7 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     /// Not an integer, or out of range.
-    pub fn whole(&self, range: RangeInclusive<u64>) -> Result<u64, ClientError> {
+    pub fn whole(&self, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
         let (first, last) = (range.start(), range.end());
         self.number()
             .filter(|number| range.contains(number))
@@ -338,7 +338,7 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     /// Not a size, or out of range.
-    pub fn size(&self, range: RangeInclusive<u64>) -> Result<u64, ClientError> {
+    pub fn size(&self, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
         let bytes = match &self.value {
             DeValue::String(text) => units::size(text),
             _ => self.number(),
@@ -355,7 +355,7 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     /// Not a duration, or out of range.
-    pub fn duration(&self, range: RangeInclusive<Duration>) -> Result<Duration, ClientError> {
+    pub fn duration(&self, range: RangeInclusive<Duration>) -> Result<Duration, ConfigError> {
         let duration = match &self.value {
             DeValue::String(text) => units::duration(text),
             DeValue::Float(number) => units::duration(&number.to_string()),
@@ -380,7 +380,7 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     /// Not such an address.
-    pub fn address(&self) -> Result<SocketAddr, ClientError> {
+    pub fn address(&self) -> Result<SocketAddr, ConfigError> {
         let refused = || self.expected("an IP address with a port is allowed, such as \"192.0.2.7:4001\"");
         let address: SocketAddr = self.text()?.parse().map_err(|_| refused())?;
         if address.port() == 0 { Err(refused()) } else { Ok(address) }

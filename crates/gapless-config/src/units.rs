@@ -17,27 +17,26 @@ const DURATIONS: &[Unit] = &[
     ("d", 86_400_000_000_000),
 ];
 
-pub(super) const SIZE_EXPECTED: &str = "a number of bytes, or a text such as \"64 KiB\" (B, KiB, MiB, GiB, TiB)";
-pub(super) const DURATION_EXPECTED: &str =
-    "a number of seconds, or a text such as \"200 ms\" (ns, us, ms, s, min, h, d)";
+pub const SIZE_EXPECTED: &str = "a number of bytes, or a text such as \"64 KiB\" (B, KiB, MiB, GiB, TiB)";
+pub const DURATION_EXPECTED: &str = "a number of seconds, or a text such as \"200 ms\" (ns, us, ms, s, min, h, d)";
 
 /// Parses a size in bytes; `None` if it is not a size.
-pub(super) fn size(text: &str) -> Option<u64> {
+pub fn size(text: &str) -> Option<u64> {
     amount(text, SIZES, "B")
 }
 
 /// Parses a duration in whole nanoseconds; `None` if it is not a duration.
-pub(super) fn duration(text: &str) -> Option<Duration> {
+pub fn duration(text: &str) -> Option<Duration> {
     amount(text, DURATIONS, "s").map(Duration::from_nanos)
 }
 
 /// Formats bytes in the largest unit without a fraction.
-pub(super) fn size_text(bytes: u64) -> String {
+pub fn size_text(bytes: u64) -> String {
     text(bytes, SIZES)
 }
 
 /// Formats a duration in the largest unit without a fraction.
-pub(super) fn duration_text(duration: Duration) -> String {
+pub fn duration_text(duration: Duration) -> String {
     text(saturating_ns(duration), DURATIONS)
 }
 

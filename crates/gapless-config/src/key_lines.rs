@@ -1,6 +1,6 @@
 //! [`KeyLines`]: lines of a file's keys, so that a later refusal names the right line.
 
-use crate::ClientError;
+use crate::error::ConfigError;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl KeyLines {
     /// Error for `key`, at its line: a value that contradicts others. A missing key is located at its innermost
     /// existing table, or at the first line.
     #[must_use]
-    pub fn refuse(&self, key: &str, reason: impl std::fmt::Display) -> ClientError {
+    pub fn refuse(&self, key: &str, reason: impl std::fmt::Display) -> ConfigError {
         let ends = key.rmatch_indices('.').map(|(end, _)| end);
         let mut places = std::iter::once(key.len()).chain(ends).map(|end| &key[..end]);
         let line = places.find_map(|place| self.lines.get(place)).copied().unwrap_or(1);
@@ -38,7 +38,7 @@ impl KeyLines {
     }
 
     #[must_use]
-    pub fn refuse_at(&self, line: usize, reason: String) -> ClientError {
-        ClientError::Config { place: format!("{}:{line}", self.name), reason }
+    pub fn refuse_at(&self, line: usize, reason: String) -> ConfigError {
+        ConfigError::Refused { place: format!("{}:{line}", self.name), reason }
     }
 }

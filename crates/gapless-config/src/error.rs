@@ -1,0 +1,39 @@
+//! [`ConfigError`], the error of every configuration file.
+
+use gapless_agent::regular_file::read_text;
+use std::io;
+use std::path::Path;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("reading {path}: {source}")]
+    File { path: String, source: io::Error },
+    /// A text that is not TOML, an unknown key, or a value that is not allowed.
+    #[error("{place}: {reason}")]
+    Refused {
+        /// File and line.
+        place: String,
+        /// Key, found value and allowed values.
+        reason: String,
+    },
+}
+
+impl ConfigError {
+    /// Line of the key.
+    #[must_use]
+    pub fn line(&self) -> Option<u64> {
+        match self {
+            Self::Refused { place, .. } => place.rsplit_once(':')?.1.parse().ok(),
+            Self::File { .. } => None,
+        }
+    }
+}
+
+/// Reads the text of a configuration file: a regular file of at most 1 MiB.
+///
+/// # Errors
+/// [`ConfigError::File`].
+pub fn read_file(path: &Path) -> Result<String, ConfigError> {
+    read_text(path).map_err(|source| ConfigError::File { path: path.display().to_string(), source })
+}
